@@ -64,9 +64,6 @@ _NAMES_OTHER = re.compile(
     # MapReduce attempts and Spark tasks.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)|\bin stage \d+\.\d+ \(TID \d"
-    # Methods of Spark's DataFrames, called from Python.
-    r"|\bwhile calling o\d{1,9}\.(?:collectToPython|count|csv|insertInto|jdbc|json|load|orc|parquet"
-    r"|pyWriteDynamic|save(?:AsTable)?|showString|sql|text)\b"
     # Trino, without its JDBC driver.
     r"|\bio\.trino\.(?!jdbc\b)"
     # Build tools, and Flume and Spark threads, which some layouts print in the message.
@@ -90,7 +87,7 @@ _NAMES_OTHER = re.compile(
 # Every match of `_NAMES_OTHER` contains one of these strings. Searching for strings is much faster.
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
-    *("while calling o", "io.trino."),
+    "io.trino.",
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
     *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
@@ -118,6 +115,11 @@ _LINES_OF_SERVERS = (
 _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
 )
+# A method of one of Spark's DataFrames that Python called.
+_PYSPARK_CALL = re.compile(
+    r"\bwhile calling o\d{1,9}\.(?:collectToPython|count|csv|insertInto|jdbc|json|load|orc|parquet"
+    r"|pyWriteDynamic|save(?:AsTable)?|showString|sql|text)\b"
+)
 _MAX_CHARS = 4096
 # Flink's SQL client prints this text before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
@@ -140,9 +142,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_mentions_flink(text) for text in texts):
         return "flink"
-    # A stack trace without a log line begins with the message of its outermost throwable.
-    outermost = trace.throwables[0].message if trace is not None and trace.throwables else ""
-    head = (message or outermost)[:_MAX_CHARS]
+    head = message[:_MAX_CHARS]
     if " switched from " in head and _TASK_STATE.search(head) is not None:
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
@@ -150,6 +150,8 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if _is_server(names[0]) or _names_other(head) or _is_line_of_server(head):
         return "other"
     if any("kafka." in text and _NAMES_KAFKA.search(text[:_MAX_CHARS]) for text in texts):
+        return "other"
+    if any("while calling o" in text and _PYSPARK_CALL.search(text[:_MAX_CHARS]) for text in texts):
         return "other"
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"

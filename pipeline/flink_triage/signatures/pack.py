@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -54,30 +55,18 @@ class SignaturePack:
     """Signatures by ID, in ID order.
 
     ``literals`` contains all literals of alternatives. Literals of vetoes are excluded, because
-    vetoes are only checked for events that match. ``digest`` changes with any signature or ignore
+    vetoes are only checked for events that match. ``anchors`` contains the ``anchors`` of all
+    alternatives, which a scanner searches for. ``digest`` changes with any signature or ignore
     decision, but not with comments or file order. ``skipped`` has an entry for each problem in a
     skipped file.
     """
 
     signatures: Mapping[str, Signature]
     literals: tuple[str, ...]
+    anchors: tuple[str, ...]
     digest: str
     ignored: tuple[Ignored, ...] = ()
     skipped: tuple[SkippedSignature, ...] = ()
-
-    @property
-    def anchors(self) -> tuple[str, ...]:
-        """The ``anchors`` of all alternatives, which a scanner searches for."""
-        return tuple(
-            sorted(
-                {
-                    anchor
-                    for signature in self.signatures.values()
-                    for alternative in signature.alternatives
-                    for anchor in alternative.anchors
-                }
-            )
-        )
 
     def with_meaning(self, meaning: Meaning) -> tuple[str, ...]:
         """The IDs of the signatures with this meaning; empty if the pack has none."""
@@ -186,15 +175,20 @@ def _skipped(problem: Problem, directories: Sequence[Path]) -> SkippedSignature:
 
 
 def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
-    stamps: list[object] = []
-    for directory in map(Path, directories):
-        for path in sorted(directory.rglob("*.y*ml")) if directory.is_dir() else ():
-            try:
-                status = path.stat()
-            except OSError:  # a broken link, which is reported when the file is read
-                continue
-            stamps.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(stamps)
+    # `os.walk` takes half the time of `Path.rglob`.
+    stamps: list[tuple[str, int, int]] = []
+    for directory in directories:
+        for folder, _, names in os.walk(directory):
+            for name in names:
+                if not name.endswith((".yaml", ".yml")):
+                    continue
+                path = os.path.join(folder, name)
+                try:
+                    status = os.stat(path)
+                except OSError:  # a broken link, which is reported when the file is read
+                    continue
+                stamps.append((path, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(stamps))
 
 
 def read_pack(
@@ -220,14 +214,14 @@ def build_pack(signatures: Iterable[Signature], ignored: Iterable[Ignored] = ())
     """A pack with the given signatures, without validation."""
     by_id = {signature.id: signature for signature in sorted(signatures, key=lambda s: s.id)}
     decisions = tuple(sorted(ignored, key=lambda entry: (entry.signature, entry.reason)))
-    literals = {
-        literal
-        for signature in by_id.values()
-        for alternative in signature.alternatives
-        for literal in alternative.literals
-    }
-    digest = _digest(by_id.values(), decisions)
-    return SignaturePack(by_id, tuple(sorted(literals)), digest, decisions)
+    alternatives = [one for signature in by_id.values() for one in signature.alternatives]
+    return SignaturePack(
+        signatures=by_id,
+        literals=tuple(sorted({literal for one in alternatives for literal in one.literals})),
+        anchors=tuple(sorted({anchor for one in alternatives for anchor in one.anchors})),
+        digest=_digest(by_id.values(), decisions),
+        ignored=decisions,
+    )
 
 
 def _digest(signatures: Iterable[Signature], ignored: Iterable[Ignored]) -> str:

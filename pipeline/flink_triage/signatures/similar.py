@@ -54,33 +54,48 @@ class SimilarIndex:
     """An index of signatures by their terms; ``terms`` contains the terms by signature ID."""
 
     def __init__(self, terms: Mapping[str, Terms]) -> None:
-        lengths = {id_: sum(of.values()) for id_, of in terms.items()}
-        mean = math.fsum(lengths.values()) / max(len(lengths), 1) or 1.0
-        self._postings: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for id_, of in sorted(terms.items()):
-            share = 1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths[id_] / mean
-            for term, weight in of.items():
-                gain = weight * (_SATURATION + 1) / (weight + _SATURATION * share)
-                self._postings[term].append((id_, gain))
-        self._count = len(terms)
+        self._terms = terms
+        self._lengths = {id_: sum(of.values()) for id_, of in terms.items()}
+        self._mean = math.fsum(self._lengths.values()) / max(len(terms), 1) or 1.0
+        self._holders: dict[str, list[str]] = defaultdict(list)
+        for id_, of in terms.items():
+            for term in of:
+                self._holders[term].append(id_)
+
+    def replacing(self, id_: str, terms: Terms) -> SimilarIndex:
+        """An index in which the signature ``id_`` has these terms, without indexing the others."""
+        index = SimilarIndex({})
+        index._terms = {**self._terms, id_: terms}
+        index._lengths = {**self._lengths, id_: sum(terms.values())}
+        index._mean = math.fsum(index._lengths.values()) / len(index._terms) or 1.0
+        index._holders = self._holders.copy()
+        for term in self._terms.get(id_, terms).keys() | terms.keys():
+            others = [holder for holder in self._holders.get(term, ()) if holder != id_]
+            index._holders[term] = [*others, id_] if term in terms else others
+        return index
 
     def nearest(self, failure: Terms) -> list[Near]:
         """All signatures above the thresholds, most similar first."""
         scores: dict[str, dict[str, float]] = defaultdict(dict)
         total = 0.0
         for term in sorted(failure):
-            postings = self._postings.get(term, ())
-            points = failure[term] * self._rarity(len(postings))
+            holders = self._holders.get(term, ())
+            points = failure[term] * self._rarity(len(holders))
             total += points
-            for id_, gain in postings:
-                scores[id_][term] = points * gain
+            for id_ in holders:
+                scores[id_][term] = points * self._gain(id_, term)
         found = [_near(id_, of) for id_, of in scores.items()]
         least = max(MIN_SCORE, MIN_SHARE * total)
         near = [one for one in found if one.score >= least]
         return sorted(near, key=lambda one: (-one.score, one.signature))
 
     def _rarity(self, holders: int) -> float:
-        return math.log(1 + (self._count - holders + 0.5) / (holders + 0.5))
+        return math.log(1 + (len(self._terms) - holders + 0.5) / (holders + 0.5))
+
+    def _gain(self, id_: str, term: str) -> float:
+        weight = self._terms[id_][term]
+        share = 1 - _LENGTH_SHARE + _LENGTH_SHARE * self._lengths[id_] / self._mean
+        return weight * (_SATURATION + 1) / (weight + _SATURATION * share)
 
 
 def similar_failures(
