@@ -83,6 +83,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
         and before.versions == now.versions
         and before.processes == now.processes
         and before.is_foreign == now.is_foreign
+        and before.is_excerpt == now.is_excerpt
     )
 
 

@@ -78,6 +78,18 @@ def test_stack_trace_of_an_excerpt_is_an_incident_even_if_logs_usually_contain_i
     assert [i.verdict for i in diagnose(jobmanager=in_a_log).incidents] == ["healthy"]
 
 
+def test_excerpt_that_becomes_a_log_is_diagnosed_in_full(observe, pack) -> None:
+    excerpt = line(1, "Request failed.", "WARN") + NOT_LEADER
+    stopped = line(9, "RECEIVED SIGNAL 15: SIGTERM. Shutting down as requested.")
+    read = observe(jobmanager=excerpt + stopped)
+    options = OptionTable.load()
+    first = diagnose_incrementally("d", None, read[:1], pack, options)
+    assert first is not None
+    assert first.carried is not None
+    assert len(first.open.incidents[0].diagnoses) == 1
+    assert diagnose_incrementally("d", first.carried, read[1:], pack, options) is None
+
+
 @pytest.mark.parametrize("later", [WARNED.replace("05:07", "05:40"), completed(9, 4)])
 def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later: str) -> None:
     options = OptionTable.load()
