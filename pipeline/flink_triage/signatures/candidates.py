@@ -22,6 +22,15 @@ class _Candidate:
     types: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The alternatives of a pack by the literal to search for, and those without literals."""
+
+    by_literal: dict[int, list[_Candidate]]
+    without_literals: list[_Candidate]
+    reads_frames: bool
+
+
 class Candidates:
     """Selects alternatives by a single search for all literals of a pack.
 
@@ -29,30 +38,14 @@ class Candidates:
     """
 
     def __init__(self, pack: SignaturePack) -> None:
-        numbers = {literal: number for number, literal in enumerate(pack.literals)}
         self._index = LiteralIndex(pack.literals)
-        self._by_literal: dict[int, list[_Candidate]] = {}
-        self._always: list[_Candidate] = []
-        self._reads_frames = False
+        self._table = _table_of(pack)
         # A cache of the results, because repeated events contain the same literals and classes.
         self._known: dict[tuple[object, ...], dict[str, list[int]]] = {}
-        for signature in pack.signatures.values():
-            for index, alternative in _leading(signature):
-                self._reads_frames |= alternative.scope == "frame"
-                ids = frozenset(numbers[literal] for literal in alternative.literals)
-                types = alternative.throwables or alternative.root_causes
-                names = frozenset(map(simple_name, types))
-                candidate = _Candidate(signature.id, index, ids, names)
-                if ids:
-                    # The longest literal is usually the rarest; the others are checked afterward.
-                    longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
-                    self._by_literal.setdefault(numbers[longest], []).append(candidate)
-                else:
-                    self._always.append(candidate)
 
     def of(self, text: EventText) -> dict[str, list[int]]:
         """The indexes of the alternatives to try, by signature ID."""
-        found = self._index.find(text.searched(with_frames=self._reads_frames))
+        found = self._index.find(text.searched(with_frames=self._table.reads_frames))
         key = (frozenset(found), text.simple_types, text.trace is not None)
         known = self._known.get(key)
         if known is None:
@@ -66,15 +59,48 @@ class Candidates:
     ) -> dict[str, list[int]]:
         candidates: dict[str, list[int]] = {}
         for literal in found:
-            for candidate in self._by_literal.get(literal, ()):
+            for candidate in self._table.by_literal.get(literal, ()):
                 if types is not None and candidate.types.isdisjoint(types) and candidate.types:
                     continue
                 if candidate.literals <= found:
                     candidates.setdefault(candidate.signature_id, []).append(candidate.index)
         if has_trace:
-            for candidate in self._always:
+            for candidate in self._table.without_literals:
                 candidates.setdefault(candidate.signature_id, []).append(candidate.index)
         return candidates
+
+
+# The table of the current pack; a process rarely uses more than one pack.
+_built: dict[str, _Table] = {}
+
+
+def _table_of(pack: SignaturePack) -> _Table:
+    table = _built.get(pack.digest)
+    if table is None:
+        _built.clear()
+        table = _built[pack.digest] = _build(pack)
+    return table
+
+
+def _build(pack: SignaturePack) -> _Table:
+    numbers = {literal: number for number, literal in enumerate(pack.literals)}
+    by_literal: dict[int, list[_Candidate]] = {}
+    without_literals: list[_Candidate] = []
+    reads_frames = False
+    for signature in pack.signatures.values():
+        for index, alternative in _leading(signature):
+            reads_frames |= alternative.scope == "frame"
+            ids = frozenset(numbers[literal] for literal in alternative.literals)
+            types = alternative.throwables or alternative.root_causes
+            names = frozenset(map(simple_name, types))
+            candidate = _Candidate(signature.id, index, ids, names)
+            if ids:
+                # The longest literal is usually the rarest; the others are checked afterward.
+                longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
+                by_literal.setdefault(numbers[longest], []).append(candidate)
+            else:
+                without_literals.append(candidate)
+    return _Table(by_literal, without_literals, reads_frames)
 
 
 def _leading(signature: Signature) -> list[tuple[int, Alternative]]:
