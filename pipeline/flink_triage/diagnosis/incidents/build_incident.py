@@ -252,11 +252,12 @@ def _diagnosis(
 
 
 def _texts(hits: Iterable[Hit]) -> Iterator[str]:
-    """The matching lines, messages, and root causes of hits, without repetitions."""
+    """The messages, root causes, and matching lines of the events, without repetitions."""
     texts: dict[str, None] = {}
     for hit in hits:
         observation = hit.moment.observation
         texts[hit.match.excerpt] = texts[observation.event.message] = None
+        texts.update((match.excerpt, None) for match in observation.matches)
         if observation.root_cause_type:
             texts[f"{observation.root_cause_type}: {observation.root_cause_message or ''}"] = None
     yield from texts
