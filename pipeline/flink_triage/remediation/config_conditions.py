@@ -21,7 +21,10 @@ from flink_triage.user_regex import problem_of_regex
 
 _REGEX_TIMEOUT_SECONDS = 0.25
 _PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")
-_ANY = {".+", ".*"}
+_ANY, _NONE = {".+", ".*"}, {"", "(none)"}
+# The parts of a regex around the value that it matches.
+_AROUND_A_VALUE = regex.compile(r"^\^?(?:\(\?i\))?(?:\.\*)?|(?:\.\*)?\$?$")
+_PLAIN_VALUE = regex.compile(r"[\w.:/-]+")
 # Akka addresses, loggers, classes, and options; "org.apache.pekko" does not match.
 _AKKA = regex.compile(r"(?<![\w.])akka(?:\.\w|://)|\.akka\.|\bAkkaRpc")
 
@@ -108,8 +111,22 @@ def check(condition: When | None, running: Running) -> Verdict:
         if answer is False:
             return Verdict(False)
         if answer is None:
-            unchecked.append(f"only if {key} is {'set' if wanted in _ANY else wanted}")
+            unchecked.append(f"only if {key} {_value_words(wanted)}")
     return Verdict(True, tuple(unchecked))
+
+
+def _value_words(wanted: str) -> str:
+    """``is kubernetes or a.Factory`` for the regex ``(?i)kubernetes|.*a.Factory``."""
+    if wanted in _ANY:
+        return "is set"
+    if wanted in _NONE:
+        return "is not set"
+    if not is_pattern(wanted):
+        return f"is {wanted}"
+    values = [_AROUND_A_VALUE.sub("", part) for part in wanted.split("|")]
+    if all(map(_PLAIN_VALUE.fullmatch, values)):
+        return f"is {' or '.join(values)}"
+    return f'matches "{wanted}"'
 
 
 def _words(flink: str) -> str:
@@ -138,7 +155,7 @@ def _option_is(key: str, wanted: str, running: Running) -> bool | None:
     if setting is None and not running.effective:
         return None
     if value is None:
-        return wanted in {"", "(none)"}
+        return wanted in _NONE
     measured = running.table.measure(key, line, wanted)
     if value == wanted or (
         measured is not None and running.table.measure(key, line, value) == measured

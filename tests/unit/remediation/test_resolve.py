@@ -214,6 +214,10 @@ UNCHECKED = [
      "only for Flink >=1.16.2"),
     ("no configuration was read", When(options={"state.backend.type": "rocksdb"}), "1.16.0", {},
      "only if state.backend.type is rocksdb"),
+    ("a regex with values", When(options={"high-availability.type": "(?i)yarn|.*HaFactory"}),
+     "1.17.0", {}, "only if high-availability.type is yarn or HaFactory"),
+    ("any other regex", When(options={"state.backend.type": "(a|b)c+"}), "1.16.0", {},
+     'only if state.backend.type matches "(a|b)c+"'),
     ("no configuration was read for a regex", When(options={TIMEOUT: ".+"}), "1.16.0", {},
      f"only if {TIMEOUT} is set"),
 ]  # fmt: skip
