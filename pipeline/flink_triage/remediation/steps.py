@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _QUOTED = re.compile(r'"([^"]+)"')
 _MESSAGE = r'"[^"]+"(?:\s\([^()"]*\))?'
@@ -39,20 +40,42 @@ def applicable_steps(steps: Sequence[str], text: str) -> tuple[str, ...]:
 
 def _applies(step: str, text: str) -> bool | None:
     """Whether ``text`` contains a message of the step; ``None`` for a step without messages."""
+    messages = _messages_of(step)
+    return any(_contains(text, parts) for parts in messages) if messages else None
+
+
+@lru_cache(maxsize=4096)
+def _messages_of(step: str) -> tuple[tuple[str, ...], ...]:
+    """The messages at the beginning of a step, each split where it stands for any text."""
     found = _FOR_MESSAGES.match(step)
-    if found is None:
-        return None
-    return any(_contains(text, message) for message in _QUOTED.findall(found["messages"]))
+    messages = _QUOTED.findall(found["messages"]) if found else ()
+    split = (_ANYTHING.split(message.casefold()) for message in messages)
+    return tuple(
+        tuple(part for text in parts if (part := " ".join(text.split()))) for parts in split
+    )
 
 
-def _contains(text: str, message: str) -> bool:
-    parts = [part for part in _ANYTHING.split(message.casefold()) if part.strip()]
-    position = 0
+def _contains(text: str, parts: Sequence[str]) -> bool:
+    """Whether ``text`` contains the parts in this order, each as whole words."""
+    end = 0
     for part in parts:
-        word = " ".join(part.split())
-        start, end = (r"\b" if word[i].isalnum() else "" for i in (0, -1))
-        found = re.compile(f"{start}{re.escape(word)}{end}").search(text, position)
-        if found is None:
+        end = _end_of(part, text, end)
+        if end < 0:
             return False
-        position = found.end()
     return bool(parts)
+
+
+def _end_of(part: str, text: str, start: int) -> int:
+    """The end of the first occurrence of ``part`` as whole words; -1 if there is none."""
+    while (at := text.find(part, start)) >= 0:
+        end = at + len(part)
+        if not (_is_in_word(text, at) or _is_in_word(text, end)):
+            return end
+        start = at + 1
+    return -1
+
+
+def _is_in_word(text: str, position: int) -> bool:
+    """Whether the characters before and after the position belong to one word."""
+    around = text[max(position - 1, 0) : position + 1]
+    return len(around) == 2 and all(char.isalnum() or char == "_" for char in around)

@@ -67,8 +67,9 @@ def parse_duration(text: str, line: str = NEWEST) -> int:
         return whole + int((iso["fraction"] or "").ljust(9, "0"))
     amount, label = _split_amount(text, "10 min")
     factor = _TIME_LABELS.get(label) if label else NANOS["ms"]
-    if factor is None or (label == "m" and not is_line_since(line, _SHORT_MINUTES)):
-        minutes = "min (m)" if is_line_since(line, _SHORT_MINUTES) else "min"
+    has_short_minutes = is_line_since(line, _SHORT_MINUTES)
+    if factor is None or (label == "m" and not has_short_minutes):
+        minutes = "min (m)" if has_short_minutes else "min"
         raise ValueProblem(
             f'"{text}" has the unknown time unit "{label}"; '
             f"allowed: d, h, {minutes}, s, ms, µs, ns, and their long names"

@@ -10,7 +10,11 @@ from flink_triage.diagnosis.context.handled_exceptions import is_well
 from flink_triage.diagnosis.durations import WELL_WITHIN
 from flink_triage.diagnosis.episodes.episodes import Episode, in_order
 from flink_triage.diagnosis.episodes.unknown_failures import first_unknown
-from flink_triage.diagnosis.incidents.evidence import evidence_of, hit_evidence
+from flink_triage.diagnosis.incidents.evidence import (
+    evidence_of,
+    hit_evidence,
+    message_and_root_cause,
+)
 from flink_triage.diagnosis.incidents.missing_evidence import missing_evidence, other_causes
 from flink_triage.diagnosis.incidents.shown_timeline import timeline_entries
 from flink_triage.diagnosis.moment import Moment
@@ -245,22 +249,20 @@ def _diagnosis(
             flink_version=version,
             effective=timeline.config_at(hits[0].moment.observation.event.path),
             captures={"process": hits[0].moment.observation.process or "", **captures},
-            text="\n".join(_texts(hits)),
+            text=_text_of(hits),
             table=options,
         ),
     )
 
 
-def _texts(hits: Iterable[Hit]) -> Iterator[str]:
+def _text_of(hits: Iterable[Hit]) -> str:
     """The messages, root causes, and matching lines of the events, without repetitions."""
     texts: dict[str, None] = {}
     for hit in hits:
         observation = hit.moment.observation
-        texts[hit.match.excerpt] = texts[observation.event.message] = None
+        texts[hit.match.excerpt] = texts[message_and_root_cause(observation)] = None
         texts.update((match.excerpt, None) for match in observation.matches)
-        if observation.root_cause_type:
-            texts[f"{observation.root_cause_type}: {observation.root_cause_message or ''}"] = None
-    yield from texts
+    return "\n".join(texts)
 
 
 def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:

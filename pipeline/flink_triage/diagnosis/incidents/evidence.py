@@ -24,10 +24,7 @@ def hit_evidence(hit: Hit, settings: Settings) -> Evidence:
 def evidence_of(moment: Moment, settings: Settings) -> Evidence:
     observation = moment.observation
     event = observation.event
-    excerpt = event.message
-    if observation.root_cause_type:
-        root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
-        excerpt = f"{excerpt}\n{root.rstrip(': ')}" if excerpt else root
+    excerpt = message_and_root_cause(observation)
     return Evidence(
         redact_path(event.path),
         event.line,
@@ -36,6 +33,15 @@ def evidence_of(moment: Moment, settings: Settings) -> Evidence:
         excerpt[: settings.max_excerpt_chars],
         _trace_of(observation),
     )
+
+
+def message_and_root_cause(observation: Observation) -> str:
+    """The message of the event, and the class and message of its root cause, if any."""
+    message = observation.event.message
+    if not observation.root_cause_type:
+        return message
+    root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
+    return f"{message}\n{root.rstrip(': ')}" if message else root
 
 
 def _trace_of(observation: Observation) -> str | None:
