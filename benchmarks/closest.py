@@ -94,7 +94,6 @@ LEFT_OUT = {
 def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]:
     """The failures found for each ``every``-th example."""
     terms = terms_of_pack(pack)
-    whole = SimilarIndex(terms)
     samples = [
         (signature, number, text)
         for signature in pack.signatures.values()
@@ -103,7 +102,7 @@ def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]
     ]
     for signature, number, text in samples[::every]:
         rest = LEFT_OUT[left_out](signature, text)
-        index = whole.replacing(signature.id, terms_of_signature(rest))
+        index = SimilarIndex({**terms, signature.id: terms_of_signature(rest)})
         found = nearest(observe(text), pack, index)
         yield Looked(signature.id, number, tuple(one.signature for one in found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from flink_triage.signatures.conditions import simple_name
 from flink_triage.signatures.event_text import EventText
@@ -70,19 +71,9 @@ class Candidates:
         return candidates
 
 
-# The table of the current pack; a process rarely uses more than one pack.
-_built: dict[str, _Table] = {}
-
-
+@lru_cache(maxsize=1)
 def _table_of(pack: SignaturePack) -> _Table:
-    table = _built.get(pack.digest)
-    if table is None:
-        _built.clear()
-        table = _built[pack.digest] = _build(pack)
-    return table
-
-
-def _build(pack: SignaturePack) -> _Table:
+    """The table of the current pack; a process rarely uses more than one pack."""
     numbers = {literal: number for number, literal in enumerate(pack.literals)}
     by_literal: dict[int, list[_Candidate]] = {}
     without_literals: list[_Candidate] = []

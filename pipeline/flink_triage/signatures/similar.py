@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from flink_triage.model import Observation, SimilarFailure
 from flink_triage.signatures.pack import SignaturePack
@@ -61,18 +62,6 @@ class SimilarIndex:
         for id_, of in terms.items():
             for term in of:
                 self._holders[term].append(id_)
-
-    def replacing(self, id_: str, terms: Terms) -> SimilarIndex:
-        """An index in which the signature ``id_`` has these terms, without indexing the others."""
-        index = SimilarIndex({})
-        index._terms = {**self._terms, id_: terms}
-        index._lengths = {**self._lengths, id_: sum(terms.values())}
-        index._mean = math.fsum(index._lengths.values()) / len(index._terms) or 1.0
-        index._holders = self._holders.copy()
-        for term in self._terms.get(id_, terms).keys() | terms.keys():
-            others = [holder for holder in self._holders.get(term, ()) if holder != id_]
-            index._holders[term] = [*others, id_] if term in terms else others
-        return index
 
     def nearest(self, failure: Terms) -> list[Near]:
         """All signatures above the thresholds, most similar first."""
@@ -138,17 +127,13 @@ def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
     }
 
 
-# The index of the current pack; a process rarely uses more than one pack.
-_built: dict[str, SimilarIndex] = {}
-
-
+@lru_cache(maxsize=1)
 def _index_of(pack: SignaturePack) -> SimilarIndex:
-    """The index of a pack, created for the first unknown failure, because most runs have none."""
-    index = _built.get(pack.digest)
-    if index is None:
-        _built.clear()
-        index = _built[pack.digest] = SimilarIndex(terms_of_pack(pack))
-    return index
+    """The index of the current pack, created for the first unknown failure.
+
+    Most runs have none, and a process rarely uses more than one pack.
+    """
+    return SimilarIndex(terms_of_pack(pack))
 
 
 def _near(signature: str, points: Mapping[str, float]) -> Near:

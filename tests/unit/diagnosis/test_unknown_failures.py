@@ -101,9 +101,9 @@ def test_an_error_without_a_trace_names_the_closest_known_ones_too(diagnose):
     assert [one.signature for one in incident.similar][:1] == ["kafka/not-leader"]
 
 
-def test_diagnosed_failure_does_not_build_the_similarity_index(diagnose, monkeypatch):
-    monkeypatch.setattr(similar, "_built", {})
+def test_diagnosed_failure_does_not_build_the_similarity_index(diagnose):
+    similar._index_of.cache_clear()
     found = diagnose(standalonesession=completed_then(1, 4, loop(NPE, 2)))
     assert [incident.verdict for incident in found.incidents] == ["diagnosed"]
     assert found.incidents[0].similar == ()
-    assert similar._built == {}
+    assert similar._index_of.cache_info().misses == 0
