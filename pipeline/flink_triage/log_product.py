@@ -7,6 +7,7 @@ same messages. The remedies for Flink do not apply to these products.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from flink_triage.model import Product, StackTrace
@@ -52,10 +53,12 @@ _THREADS = re.compile(
     r"|Jenkins|PriorityTaskQueue|SplitRunner-|IPC Server handler|main-SendThread\(.{0,200}\)-broker"
 )
 
-# Kafka brokers, ZooKeeper, and their tools print the logger last, sometimes with the line number.
+# Kafka brokers, ZooKeeper, and their tools print the logger last, sometimes with the line number,
+# and so do the images of Debezium and Kafka Connect.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"
     r"(?::\d{1,6})?\)$"
+    r"| {3}\[(?:io\.debezium|org\.apache\.kafka\.connect)\.[\w.$]{1,200}\]$"
 )
 _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|cassandra|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
@@ -106,19 +109,26 @@ _LINES_OF_SERVERS = (
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
     # Elasticsearch, with abbreviated loggers.
     ("[o.", re.compile(r"\]\[(?:FATAL|ERROR|WARN|INFO) {0,2}\]\[o\.(?:e|o)\.")),
-    # The images of Debezium and Kafka Connect: the logger after the message.
-    ("   [", re.compile(r" {3}\[(?:io\.debezium|org\.apache\.kafka\.connect)\.[\w.$]{1,200}\]$")),
     # nginx: the process and thread IDs after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
-# Kafka itself and other programs with Kafka clients, which fail with the same messages as Flink.
-_NAMES_KAFKA = re.compile(
-    r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
-)
-# A method of one of Spark's DataFrames that Python called.
-_PYSPARK_CALL = re.compile(
-    r"\bwhile calling o\d{1,9}\.(?:collectToPython|count|csv|insertInto|jdbc|json|load|orc|parquet"
-    r"|pyWriteDynamic|save(?:AsTable)?|showString|sql|text)\b"
+# Texts of other programs that also count in the messages of exceptions.
+_IN_ANY_MESSAGE = (
+    # Kafka itself and programs with Kafka clients, which fail with the same messages as Flink.
+    (
+        "kafka.",
+        re.compile(
+            r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
+        ),
+    ),
+    # A method of one of Spark's DataFrames that Python called.
+    (
+        "while calling o",
+        re.compile(
+            r"\bwhile calling o\d{1,9}\.(?:collectToPython|count|csv|insertInto|jdbc|json|load|orc"
+            r"|parquet|pyWriteDynamic|save(?:AsTable)?|showString|sql|text)\b"
+        ),
+    ),
 )
 _MAX_CHARS = 4096
 # Flink's SQL client prints this text before the exception of a statement.
@@ -147,13 +157,11 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if _is_server(names[0]) or _names_other(head) or _is_line_of_server(head):
+    if _is_server(names[0]) or _names_other(head) or _contains_any(_LINES_OF_SERVERS, head):
         return "other"
-    if any("kafka." in text and _NAMES_KAFKA.search(text[:_MAX_CHARS]) for text in texts):
+    if any(_contains_any(_IN_ANY_MESSAGE, text[:_MAX_CHARS]) for text in texts):
         return "other"
-    if any("while calling o" in text and _PYSPARK_CALL.search(text[:_MAX_CHARS]) for text in texts):
-        return "other"
-    if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
+    if message.endswith((")", "]")) and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
     # A class without a package is not evidence, because the layout may abbreviate names.
@@ -179,8 +187,9 @@ def _names_other(text: str) -> bool:
     return is_likely and _NAMES_OTHER.search(text) is not None
 
 
-def _is_line_of_server(text: str) -> bool:
-    return any(word in text and line.search(text) for word, line in _LINES_OF_SERVERS)
+def _contains_any(forms: Iterable[tuple[str, re.Pattern[str]]], text: str) -> bool:
+    """Whether one of the regexes matches; every match of a regex contains its string."""
+    return any(word in text and form.search(text) for word, form in forms)
 
 
 def _short(logger: str) -> str:

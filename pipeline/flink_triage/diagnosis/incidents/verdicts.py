@@ -84,12 +84,13 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     """
     found: Moment | None = None
     is_text = True
-    is_excerpt = timeline.is_excerpt
     for moment in timeline.moments:
         is_text = is_text and moment.is_text
         if is_sign_of_health(moment.observation):
             found = None
-        elif found is None and (is_bare_error(moment) or (is_excerpt and is_below_error(moment))):
+        elif found is None and (
+            is_bare_error(moment) or (timeline.is_excerpt and is_below_error(moment))
+        ):
             found = moment
     if found is not None or not is_text:
         return found

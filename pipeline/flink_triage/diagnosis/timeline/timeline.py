@@ -26,13 +26,14 @@ class DeploymentTimeline:
     """All moments of one deployment, in time order, and facts about the whole deployment.
 
     ``times`` are the times of ``moments``. ``is_foreign`` means that the logs belong to a different
-    product. ``taskmanagers`` are the resource ids of TaskManagers whose start was logged. ``skews``
-    are the clock skews that were corrected. ``hosts`` contains the TaskManager hosts, with the time
-    of their first moment. ``events`` is the number of events that the moments count, or ``None`` if
-    ``max_observations`` was not exceeded. If the processes of the deployment have different Flink
-    versions, ``versions`` has the version of each process and ``configs`` the options of each
-    version; otherwise they are empty. ``job_of_graph`` and ``job_of_task`` map each execution graph
-    and task to its job, or to ``None``.
+    product. ``is_excerpt`` means that no line reports the state of a process, job, or task, so that
+    a person probably selected the lines. ``taskmanagers`` are the resource ids of TaskManagers
+    whose start was logged. ``skews`` are the clock skews that were corrected. ``hosts`` contains
+    the TaskManager hosts, with the time of their first moment. ``events`` is the number of events
+    that the moments count, or ``None`` if ``max_observations`` was not exceeded. If the processes
+    of the deployment have different Flink versions, ``versions`` has the version of each process
+    and ``configs`` the options of each version; otherwise they are empty. ``job_of_graph`` and
+    ``job_of_task`` map each execution graph and task to its job, or to ``None``.
     """
 
     deployment: str
@@ -43,6 +44,7 @@ class DeploymentTimeline:
     processes: frozenset[str]
     times: tuple[datetime, ...]
     is_foreign: bool = False
+    is_excerpt: bool = False
     skews: tuple[Skew, ...] = ()
     hosts: Mapping[str, datetime] = field(default_factory=dict)
     taskmanagers: frozenset[str] = frozenset()
@@ -52,14 +54,6 @@ class DeploymentTimeline:
     job_of_task: Mapping[str, str | None] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @property
-    def is_excerpt(self) -> bool:
-        """Whether no line reports the state of a process, job, or task.
-
-        A person selected such lines.
-        """
-        return all(moment.observation.event.lifecycle is None for moment in self.moments)
 
     def version_at(self, paths: Iterable[str]) -> str | None:
         """The first known version of the processes at ``paths``, or else that of the deployment."""
@@ -120,6 +114,7 @@ def build_timeline(
         processes=frozenset(o.process for o in ordered if o.process is not None),
         times=tuple(moment.at for moment in with_jobs),
         is_foreign=_is_foreign(ordered),
+        is_excerpt=all(observation.event.lifecycle is None for observation in ordered),
         skews=tuple(skew for _, skew in sorted(skews.items())),
         hosts=_hosts(in_order),
         taskmanagers=frozenset(name for o in ordered if (name := started_as(o))),
