@@ -37,6 +37,10 @@ _OF_SPARK = re.compile(
     # Logger names as printed by Hadoop's tools: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
+# Up to version 4, Elasticsearch's loggers have no class and begin below "org.elasticsearch".
+_OF_ELASTICSEARCH = re.compile(
+    r"(?:action|cluster|discovery|gateway|index|indices|monitor|transport)(?:\.[a-z0-9]{1,40}){1,6}"
+)
 # Cassandra and other servers print the source file instead of the logger ("%F:%L"). The layouts in
 # Flink's distribution do not.
 _SOURCE_FILE = re.compile(r"[A-Z]\w{1,80}\.java")
@@ -177,7 +181,9 @@ def product_of_thread(thread: str | None) -> Product | None:
 
 @lru_cache(maxsize=4096)
 def _is_server(logger: str) -> bool:
-    if logger.startswith(_SERVERS) or _SOURCE_FILE.fullmatch(logger) is not None:
+    if logger.startswith(_SERVERS):
+        return True
+    if _SOURCE_FILE.fullmatch(logger) or _OF_ELASTICSEARCH.fullmatch(logger):
         return True
     return _OF_SPARK.fullmatch(_short(logger)) is not None
 

@@ -26,6 +26,8 @@ AVRO = (
         ("org.apache.spark.executor.Executor", "Exception in task 0.0", "other"),
         ("o.a.s.e.s.d.p.PhysicalVertex", "of Flink's engine", "flink"),
         ("o.e.b.ElasticsearchUncaughtExceptionHandler", "fatal error in thread", "other"),
+        ("action.admin.indices.stats", "[shop-1] failed to execute", "other"),
+        ("index.Loader", "failed to load", None),
         ("FileFormatWriter", "Aborting job 7f1c.", "other"),
         ("tools.DistCp", "Exception encountered", "other"),
         (None, "> Task :app:compileKotlin FAILED", "other"),
