@@ -37,6 +37,23 @@ def test_error_followed_by_a_healthy_job_is_harmless(diagnose, sign: str) -> Non
     assert (incident.verdict, incident.first_fault.line) == ("undetermined", 2)
 
 
+def test_healthy_names_the_errors_that_did_not_stop_a_job(diagnose) -> None:
+    error = line(
+        1,
+        "Cannot create Hadoop Security Module.\n"
+        "java.lang.NoClassDefFoundError: org/apache/hadoop/hdfs/HdfsConfiguration\n"
+        "\tat org.apache.flink.runtime.security.SecurityUtils.install(SecurityUtils.java:64)",
+        "ERROR",
+        "org.apache.flink.runtime.security.modules.HadoopModuleFactory",
+    )
+    (incident,) = diagnose(jobmanager=error * 2 + completed(9, 4)).incidents
+    assert incident.verdict == "healthy"
+    assert incident.summary == (
+        "No failure was found in these logs. Errors that did not stop a job: Hadoop Security Module "
+        "or delegation token provider is not available at startup (kerberos/hadoop-module-skipped)."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

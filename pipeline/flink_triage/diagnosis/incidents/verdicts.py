@@ -23,6 +23,8 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.similar import similar_failures
 from flink_triage.traces import mentioned
 
+# Signatures named in a summary.
+_MAX_NAMED = 3
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
 _AT_START = LOGGED_AT_STARTUP | {OUTSIDE_WINDOW, LOG_READ}
 
@@ -42,9 +44,11 @@ def quiet_incident(
         return _incident(timeline, "not-flink")
     error = unexplained_error(timeline)
     if error is None:
-        return _incident(timeline, _verdict(timeline))
+        verdict = _verdict(timeline)
+        survived = _survived(timeline, pack) if verdict == "healthy" else ""
+        return _incident(timeline, verdict, _SUMMARIES[verdict] + survived)
     first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
-    verdict: Verdict = "undetermined"
+    verdict = "undetermined"
     if all(moment.is_text for moment in timeline.moments):
         verdict = "text-only"
         summary = (
@@ -126,6 +130,19 @@ def is_below_error(moment: Moment) -> bool:
     observation = moment.observation
     is_trace = observation.fingerprint is not None and not observation.matches
     return is_trace and observation.event.level in ("WARN", "INFO") and not moment.is_stop
+
+
+def _survived(timeline: DeploymentTimeline, pack: SignaturePack) -> str:
+    """A sentence that names the signatures of the first errors and stack traces, if any."""
+    errors = (
+        moment.observation
+        for moment in timeline.moments
+        if moment.observation.fingerprint is not None
+        or moment.observation.event.level in ERROR_AND_ABOVE
+    )
+    matched = {match.signature: None for error in errors for match in error.matches}
+    titles = [f"{pack.signatures[id_].title} ({id_})" for id_ in matched]
+    return f" Errors that did not stop a job: {'; '.join(titles[:_MAX_NAMED])}." if titles else ""
 
 
 def words_of(observation: Observation) -> str:
