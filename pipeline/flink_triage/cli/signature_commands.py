@@ -105,9 +105,10 @@ def new(arguments: argparse.Namespace) -> int:
         if wanted is None or any(i.startswith(wanted) for i in identities):
             print(draft(row.trace, row.exemplar, arguments.signature_id), end="")
             return 0
+    if not wanted:
+        raise UsageError("no stack trace in these logs is without a signature")
     known = ", ".join(t.fingerprint.root_cause for t in traces[:5]) or "none"
-    which = f"unknown failure {wanted}" if wanted else "unknown failure"
-    raise UsageError(f"no {which} in these logs; there are: {known}")
+    raise UsageError(f"--fingerprint: got {wanted}, found in these logs: {known}")
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
-# Delta's default for VACUUM, because readers and writers may still use newer files.
+# Delta's default for VACUUM: younger files may still be in use, although no table refers to them.
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
 # Published batches are kept at least this long, so that the input of a run can be inspected.
