@@ -47,7 +47,9 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
             chosen.append(word)
             rest -= covered
     # A literal that contains another literal does not have to be searched for.
-    alone = [a for a in rest if not any(b != a and b in a for b in rest)]
+    joined = "\n".join(rest)
+    parts = [text for text in rest if joined.count(text) > 1]
+    alone = [text for text in rest if not any(part != text and part in text for part in parts)]
     return (*chosen, *sorted(alone))
 
 
