@@ -49,8 +49,9 @@ def test_healthy_names_the_errors_that_did_not_stop_a_job(diagnose) -> None:
     (incident,) = diagnose(jobmanager=error * 2 + completed(9, 4)).incidents
     assert incident.verdict == "healthy"
     assert incident.summary == (
-        "No failure was found in these logs. Errors that did not stop a job: Hadoop Security Module "
-        "or delegation token provider is not available at startup (kerberos/hadoop-module-skipped)."
+        "No failure was found in these logs. Errors that did not stop a job: Hadoop Security"
+        " Module or delegation token provider is not available at startup"
+        " (kerberos/hadoop-module-skipped)."
     )
 
 

@@ -55,7 +55,9 @@ def test_an_unknown_scheme_names_those_that_are_known() -> None:
 def test_a_missing_pyarrow_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
-    with pytest.raises(EnvironmentProblem, match="reading it needs pyarrow; pip install"):
+    with pytest.raises(
+        EnvironmentProblem, match="pyarrow is required to access this URI; pip install"
+    ):
         list_stored("s3://bucket/logs")
 
 

@@ -140,9 +140,9 @@ class Starts:
     def is_shared(self, at: datetime, until: datetime) -> bool:
         """Whether several clusters run concurrently.
 
-        If so, a start does not necessarily replace the previous one. Clusters run concurrently if a
-        job of one JobManager completes a checkpoint, up to ``until``, after the last start of a
-        different one.
+        If so, a start does not necessarily replace the previous one. Clusters run concurrently if,
+        after the last start of a JobManager up to ``at``, a job of a different JobManager completes
+        a checkpoint up to ``until``.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)

@@ -221,7 +221,7 @@ def _place(uri: str) -> tuple[Any, str]:
         import pyarrow.fs  # noqa: F401
     except ImportError:
         raise EnvironmentProblem(
-            f"{uri}: reading it needs pyarrow; pip install 'flink-triage[spark]'"
+            f"{uri}: pyarrow is required to access this URI; pip install 'flink-triage[spark]'"
         ) from None
     with _in_words(uri):
         system = _file_system(kind, scheme, authority, _Hidden(_OPTIONS), os.getpid())

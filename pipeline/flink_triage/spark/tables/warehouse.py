@@ -53,7 +53,7 @@ class Warehouse:
 
     def __post_init__(self) -> None:
         if (self.directory is None) == (self.schema is None):
-            raise UsageError("warehouse: set either --warehouse DIR or --schema (with --catalog)")
+            raise UsageError("warehouse: exactly one of directory and schema must be set")
         for flag, name in (("--catalog", self.catalog), ("--schema", self.schema)):
             if name is not None and not NAME.fullmatch(name):
                 raise UsageError(
