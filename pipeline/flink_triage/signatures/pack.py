@@ -22,7 +22,7 @@ from flink_triage.model import SkippedSignature
 from flink_triage.package_data import builtin_pack_directory as builtin_pack_directory
 from flink_triage.signatures.error_forms import FORMS_DIRECTORY
 from flink_triage.signatures.loader import load_signature
-from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
+from flink_triage.signatures.pack_cache import keep, kept, key_of_files
 from flink_triage.signatures.schema_check import Checked, Schema, check, hint, load_schema
 from flink_triage.signatures.signature import Ignored, Meaning, Signature
 from flink_triage.yaml_documents import Problem, read_document
@@ -130,14 +130,14 @@ def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
 def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp  # only part of the cache key
     paths = [Path(directory) for directory in directories]
-    key = key_of(paths)
-    kept = kept_pack(key)
-    if isinstance(kept, SignaturePack):
-        return kept
+    key = key_of_files(paths)
+    stored = kept("signatures", key)
+    if isinstance(stored, SignaturePack):
+        return stored
     pack, problems = read_pack(paths)
     if problems:
         raise SignaturePackError([str(problem) for problem in problems])
-    keep_pack(key, pack)
+    keep("signatures", key, pack)
     return pack
 
 
@@ -145,10 +145,10 @@ def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> Signa
 def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp
     paths = [Path(directory) for directory in directories]
-    key = key_of(paths)
-    kept = kept_pack(key)
-    if isinstance(kept, SignaturePack):
-        return kept
+    key = key_of_files(paths)
+    stored = kept("signatures", key)
+    if isinstance(stored, SignaturePack):
+        return stored
     skipped: list[Problem] = []
     while True:
         # A skipped file may have overridden a signature, which is now in effect, so check it.
@@ -157,7 +157,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         if fatal:
             raise SignaturePackError([str(problem) for problem in fatal])
         if not (problems or skipped):
-            keep_pack(key, pack)
+            keep("signatures", key, pack)
             return pack
         if not problems:
             return replace(pack, skipped=tuple(_skipped(p, paths) for p in skipped))

@@ -1,4 +1,7 @@
-"""Caches valid packs for later startups, under a digest of everything that they depend on."""
+"""Caches packs, and what is derived from them, for later startups.
+
+The key of an object is a digest of everything that the object depends on.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,36 @@ import pickle
 import stat
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from flink_triage.disk_cache import read_cached, write_cached
 from flink_triage.yaml_documents import MAX_FILE_BYTES
 
-_KIND = "signatures"
-# The code that reads signatures; if it changes, packs may change.
-_CODE = Path(__file__).parent
-_MORE_CODE = ("user_regex.py", "yaml_documents.py", "plain_yaml.py")
+Kind = Literal["signatures", "terms"]
 
 
-def kept_pack(key: str) -> object | None:
-    """The pack stored under the key, or ``None``."""
-    data = read_cached(_KIND, key)
+def kept(kind: Kind, key: str) -> object | None:
+    """The object stored under the key, or ``None``."""
+    data = read_cached(kind, key)
     if data is None:
         return None
     try:
         # Unpickling is safe, because only this user can write to the cache.
-        kept: object = pickle.loads(data)
+        stored: object = pickle.loads(data)
     except Exception:  # a truncated pickle may raise any exception
         return None
-    return kept
+    return stored
 
 
-def keep_pack(key: str, pack: object) -> None:
-    write_cached(_KIND, key, pickle.dumps(pack, protocol=5))
+def keep(kind: Kind, key: str, stored: object) -> None:
+    write_cached(kind, key, pickle.dumps(stored, protocol=5))
 
 
-def key_of(directories: Sequence[Path]) -> str:
-    """A digest of the signature files, the code that reads them, and the Python version."""
-    digest = hashlib.sha256(sys.version.encode())
-    for code in _code():
-        status = code.stat()
-        digest.update(f"{code}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+def key_of_files(directories: Sequence[Path]) -> str:
+    """A digest of the signature files and of the code."""
+    digest = hashlib.sha256(code_digest().encode())
     for directory in directories:
         files = (*directory.rglob("*.y*ml"), *directory.glob("*.json"))
         digest.update(f"{directory}\0{directory.is_dir()}\0".encode())
@@ -50,13 +49,19 @@ def key_of(directories: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def _code() -> list[Path]:
-    """The modules that read signatures, or the archive from which the package is imported."""
-    if not _CODE.is_dir():
-        return [next(parent for parent in _CODE.parents if parent.is_file())]
-    home = _CODE.parent
-    others = (home / name for name in _MORE_CODE)
-    return [*_CODE.glob("*.py"), *(home / "model").glob("*.py"), *others]
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """A digest of the Python version, and of the sizes and times of all modules of the package."""
+    digest = hashlib.sha256(sys.version.encode())
+    home = Path(__file__).parents[1]
+    if home.is_dir():
+        modules = sorted(home.rglob("*.py"))
+    else:  # the package is imported from an archive
+        modules = [next(parent for parent in home.parents if parent.is_file())]
+    for module in modules:
+        status = module.stat()
+        digest.update(f"{module}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
 
 
 def _content(path: Path) -> bytes:

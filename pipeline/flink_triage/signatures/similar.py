@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from flink_triage.model import Observation, SimilarFailure
 from flink_triage.signatures.pack import SignaturePack
+from flink_triage.signatures.pack_cache import code_digest, keep, kept
 from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.signatures.terms import (
     CLASS,
@@ -131,9 +132,15 @@ def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
 def _index_of(pack: SignaturePack) -> SimilarIndex:
     """The index of the current pack, created for the first unknown failure.
 
-    Most runs have none, and a process rarely uses more than one pack.
+    Most runs have none, and a process rarely uses more than one pack. The terms are cached, because
+    parsing the examples takes 0.4 s.
     """
-    return SimilarIndex(terms_of_pack(pack))
+    key = f"{pack.digest}-{code_digest()}"
+    terms = kept("terms", key)
+    if not isinstance(terms, dict):
+        terms = terms_of_pack(pack)
+        keep("terms", key, terms)
+    return SimilarIndex(terms)
 
 
 def _near(signature: str, points: Mapping[str, float]) -> Near:

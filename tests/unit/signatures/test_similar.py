@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.closest import look, neighbours_of_own_failures, observe
 from flink_triage.model import SimilarFailure
 from flink_triage.signatures import SignaturePack
+from flink_triage.signatures import similar as similar_module
 from flink_triage.signatures.similar import SimilarIndex, similar_failures, terms_of_pack
 from flink_triage.signatures.terms import terms_of_failure
 
@@ -29,6 +32,27 @@ Caused by: """
 def similar(pack: SignaturePack, trace: str) -> tuple[SimilarFailure, ...]:
     text = f"Sink (1/2)#0 switched from RUNNING to FAILED.\n{trace}"
     return similar_failures(observe(text), pack)
+
+
+@pytest.fixture
+def other_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Returns a function that forgets what this process remembers, but not the files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    yield similar_module._index_of.cache_clear
+    similar_module._index_of.cache_clear()
+
+
+def test_the_next_process_does_not_parse_the_examples_again(
+    pack: SignaturePack, monkeypatch: pytest.MonkeyPatch, other_process: Callable[[], None]
+) -> None:
+    other_process()
+    found = similar(pack, NOT_LEADER)
+    assert found
+    monkeypatch.setattr(similar_module, "terms_of_pack", lambda _pack: {})
+    other_process()
+    assert similar(pack, NOT_LEADER) == found
+    other_process()
+    assert similar(replace(pack, digest="of other signatures"), NOT_LEADER) == ()
 
 
 @pytest.mark.parametrize("left_out", ["the example itself", "all examples of the signature"])
