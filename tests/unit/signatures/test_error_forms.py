@@ -217,7 +217,7 @@ NAMED = {
     " [circuit_breaking_exception] [parent] Data too large": "sink/elasticsearch-jdbc-failed",
     "com.mongodb.MongoBulkWriteException: Bulk write operation error on server m:27017. Write"
     " errors: [BulkWriteError{index=0, code=11000, message='E11000 duplicate key', details={}}].": (
-        "sink/elasticsearch-jdbc-failed"
+        "mongodb/write-failed"
     ),
     "com.clickhouse.client.ClickHouseException: Code: 252. DB::Exception: Zu viele Teile."
     " (version 20.3.1)": "sink/clickhouse-too-many-parts",
