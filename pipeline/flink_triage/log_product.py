@@ -85,7 +85,7 @@ _NAMES_OTHER = re.compile(
     r"|\bairflow\.(?:cli|dag_processing|exceptions|executors|jobs|models|processor|providers|sdk"
     r"|task|utils)\.|\bAirflow[A-Z]\w{0,40}(?:Exception|Error)\b|/site-packages/airflow/"
     # Actor systems of other programs; those of Flink are "flink" and "flink-metrics".
-    r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
+    r"|\b(?:akka|pekko)(?:\.[a-z]{2,10}){0,3}://(?!flink\b)[A-Za-z]"
     # systemd units and syslog tags of other products.
     r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
     # Loggers of Rust programs.

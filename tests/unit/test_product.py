@@ -36,6 +36,11 @@ AVRO = (
         (None, "Closed (org.apache.kafka.streams.processor.internals.TaskManager)", "other"),
         (None, "Ask timed out on [Actor[akka://chat/user/rooms#-1]] after [3000 ms]", "other"),
         (None, "Ask timed out on [Actor[akka://flink/user/rpc#-1]] after [3000 ms]", "flink"),
+        (
+            None,
+            "AssociationError [akka.trttl.tcp://shop@10.0.0.7:2552] -> [akka.tcp://shop]",
+            "other",
+        ),
         ("o.a.z.s.q.QuorumPeer", "Problem starting AdminServer", "other"),
         (None, "ERROR: org.apache.cassandra.exceptions.ConfigurationException: seeds", "other"),
         (None, "DAG bundles loaded: source=airflow.dag_processing.bundles.manager", "other"),
