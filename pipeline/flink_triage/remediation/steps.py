@@ -27,15 +27,14 @@ def applicable_steps(steps: Sequence[str], text: str) -> tuple[str, ...]:
     """``steps`` without those that begin with messages of which ``text`` contains none.
 
     If ``text`` contains no message of any step, all steps are returned, because the message may be
-    in a part of the log that was not kept.
+    in a part of the log that was not kept. The steps that begin with messages are then last.
     """
     flat = " ".join(text.casefold().split())
-    verdicts = [_applies(step, flat) for step in steps]
-    if True not in verdicts:
-        return tuple(steps)
-    return tuple(
-        step for step, applies in zip(steps, verdicts, strict=True) if applies is not False
-    )
+    applies = {step: _applies(step, flat) for step in steps}
+    rest = [step for step in steps if applies[step] is not False]
+    if True in applies.values():
+        return tuple(rest)
+    return (*rest, *(step for step in steps if applies[step] is False))
 
 
 def _applies(step: str, text: str) -> bool | None:
