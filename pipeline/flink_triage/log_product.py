@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from flink_triage.logs.formats.carriers import TAGS_OF_OTHERS
 from flink_triage.model import Product, StackTrace
 from flink_triage.traces import origin_of
 from flink_triage.traces.packages import PRODUCTS
@@ -86,8 +87,7 @@ _NAMES_OTHER = re.compile(
     r"|task|utils)\.|\bAirflow[A-Z]\w{0,40}(?:Exception|Error)\b|/site-packages/airflow/"
     # Actor systems of other programs; those of Flink are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.[a-z]{2,10}){0,3}://(?!flink\b)[A-Za-z]"
-    # systemd units and syslog tags of other products.
-    r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
+    rf"|\b{TAGS_OF_OTHERS}(?: |$)"
     # Loggers of Rust programs.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
@@ -96,7 +96,7 @@ _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     "io.trino.",
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
-    *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
+    *("://", "]:", "::", "s]", "Database Error in ", "irflow"),
     *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
 )
 # Fixed layouts of servers, each with a string that every match contains.

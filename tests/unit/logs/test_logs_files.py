@@ -94,6 +94,15 @@ def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str)
     assert scan.problems == ()
 
 
+@pytest.mark.parametrize(("tag", "carrier"), [("app", "syslog"), ("kafka", "none")])
+def test_syslog_prefixes_of_other_products_are_kept(tmp_path: Path, tag: str, carrier: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(_SYSLOG.replace(" flink[", f" {tag}["), encoding="utf-8")
+    assert f" {tag}[" in path.read_text(encoding="utf-8")
+    profile, _ = _read(path)
+    assert profile.carrier == carrier
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [

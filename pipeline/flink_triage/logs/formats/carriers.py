@@ -51,9 +51,16 @@ _KUBECTL_PREFIX = re.compile(
 )
 _STERN = re.compile(r"^([\w.-]{3,253} [\w.-]{3,63}) (?:\u203a )?(.*)$", re.DOTALL)
 _COMPOSE = re.compile(r"^([\w.-]{1,128})[ ]{0,60}\| ?(.*)$", re.DOTALL)
+# The syslog tags of other products. Their prefixes are kept, because nothing else in a line may
+# indicate the product.
+TAGS_OF_OTHERS = (
+    r"(?:bookie|cassandra|druid|elasticsearch|hbase|kafka|nifi|opensearch|presto|pulsar|solr|spark"
+    r"|trino|zookeeper)\[\d{1,10}\]:"
+)
+_TAG = rf"(?!{TAGS_OF_OTHERS})[\w./@()-]{{1,128}}(?:\[\d{{1,10}}\])?"
 _SYSLOG = re.compile(
     r"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
-    r"([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    rf"([\w.:-]{{1,255}} {_TAG}): ?(.*)$",
     re.DOTALL,
 )
 _SYSLOG_5424 = re.compile(
@@ -62,7 +69,7 @@ _SYSLOG_5424 = re.compile(
 )
 # The output of `journalctl -o short-iso`, and rsyslog's default file format.
 _SYSLOG_ISO = re.compile(
-    r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    rf"^(\d{{4}}-\d\d-\d\dT\S{{8,30}}) ([\w.:-]{{1,255}} {_TAG}): ?(.*)$",
     re.DOTALL,
 )
 # The output of fluentd's out_file (separated by tabs) and stdout (separated by spaces) plugins.
