@@ -17,7 +17,8 @@ from typing import BinaryIO
 
 from flink_triage.logs.detect.documents import DOCUMENT, is_document
 from flink_triage.logs.detect.process import host_of, process_of, version_of
-from flink_triage.logs.formats.carriers import carriers_named, detect_carriers, peel_line
+from flink_triage.logs.formats.carriers import carriers_named, peel_line
+from flink_triage.logs.formats.detect_carriers import detect_carriers
 from flink_triage.logs.formats.log_store_exports import MAX_EXPORT_BYTES, export_kind, read_export
 from flink_triage.logs.inputs.compression import missing_package, open_decompressed
 from flink_triage.logs.inputs.files import InputFile, open_binary

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from flink_triage.logs.formats.carriers import Peel, Peeled, begins_line, peel_line
+from flink_triage.logs.formats.carriers import Peel, Peeled, peel_line
+from flink_triage.logs.formats.detect_carriers import begins_line
 from flink_triage.logs.text.decode import clean
 from flink_triage.logs.text.physical_lines import PhysicalLine
 
