@@ -21,7 +21,7 @@ from flink_triage.model import StackTrace
 from flink_triage.traces.cause_chain import Assembly
 from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
-from flink_triage.traces.python import java_header, read_traceback
+from flink_triage.traces.python import is_java_of_py4j, java_header, read_traceback
 
 # Maximum number of unrelated lines (of another thread, or the rest of a wrapped line) between the
 # frames of a trace.
@@ -45,6 +45,8 @@ _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
 # The line above the frames of a thread in jstack output, which is not a failure.
 _THREAD_STATE = "java.lang.Thread.State:"
+# The message of the Python error above the Java exception.
+_PY4J_CALL = "An error occurred while calling "
 _SERVER_SIDE = "<Exception on server side:"
 _SERVER_SIDE_END = "End of exception on server side"
 
@@ -238,6 +240,8 @@ class _Parser:
             return index + 1
         if _SERVER_SIDE_END in text and assembly.leave_server_side():
             return index + 1
+        if is_java_of_py4j(text) and _PY4J_CALL in assembly.message_tail:
+            return self._cause(index, text.removeprefix(": "), is_wrapper=False)
         if index > self.last and not text:
             return None
         if _CUT_FRAME.fullmatch(text) and index == len(self.lines) - 1:

@@ -53,7 +53,7 @@ def read_traceback(
     while index < len(lines):
         line = lines[index]
         text = line.text
-        if is_structural(text) or (message is not None and _is_java(text)):
+        if is_structural(text) or (message is not None and is_java_of_py4j(text)):
             break
         if text.startswith(_CHAINED) or TRACEBACK in text:
             close()
@@ -99,7 +99,7 @@ def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], b
     return False
 
 
-def _is_java(text: str) -> bool:
+def is_java_of_py4j(text: str) -> bool:
     """Whether this is the Java exception that Py4J prints after a colon, below the Python error."""
     return text.startswith(": ") and is_throwable_header(text)
 

@@ -411,6 +411,12 @@ def test_python_around_java() -> None:
     assert [(t, n) for t, _, n in chain(text)] == [("py4j.protocol.Py4JJavaError", 2), (IO, 1)]
 
 
+def test_java_exception_below_a_py4j_error_without_its_traceback_is_the_cause() -> None:
+    error = "py4j.protocol.Py4JJavaError: An error occurred while calling o10.executeSql."
+    found = [(t, n) for t, _, n in chain(f"{error}\n: {IO}: full\n{AT_A}")]
+    assert found == [("py4j.protocol.Py4JJavaError", 0), (IO, 1)]
+
+
 TABLE = "org.apache.flink.table.api.TableException"
 DATABASE = "org.apache.flink.table.catalog.exceptions.DatabaseNotExistException"
 
