@@ -121,7 +121,10 @@ def test_secrets_are_in_no_text_of_the_options() -> None:
 def test_a_secret_is_cut_out_of_an_error(option: str) -> None:
     storage.use_options(StorageOptions({option: "n0t-to-be-seen"}))
     try:
-        with pytest.raises(OSError, match=r"denied for \*\*\*$"), storage._in_words("s3a://b/k"):
+        with (
+            pytest.raises(OSError, match=r"denied for \*\*\*$"),
+            storage._as_os_errors("s3a://b/k"),
+        ):
             raise OSError("denied for n0t-to-be-seen")
     finally:
         storage.use_options(storage.NO_OPTIONS)

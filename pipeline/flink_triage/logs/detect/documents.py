@@ -57,7 +57,7 @@ _EXPLAINED = re.compile(
     r"|you (?:can|could|may|might|will) (?:also )?(?:see|get|encounter)|in the style)\b(?!\.)",
     re.IGNORECASE,
 )
-_OVER = re.compile(
+_RESOLVED = re.compile(
     r"\b(?:no longer|any ?more|fixe[sd]|solve[sd]|resolve[sd]|avoid(?:s|ed|ing)?|cured|instead of"
     r"|prevent(?:s|ed|ing)?|protects?|keeps? (?:\w+ )?(?:clear|away|safe))\b",
     re.IGNORECASE,
@@ -182,7 +182,7 @@ def _is_reference(lines: Sequence[str]) -> bool:
 
 
 def _is_labelled(lines: Sequence[str]) -> bool:
-    """Whether the lines are a guide whose sections are labeled as symptoms and solutions."""
+    """Whether the lines are a guide with labeled symptoms and solutions, and no user's report."""
     solutions = _count(_SOLUTION, lines)
     is_guide = solutions >= _MIN_SOLUTIONS or (solutions and _count(_SYMPTOM, lines))
     # A title may be the question that the guide answers.
@@ -225,6 +225,6 @@ def _is_topic(line: str, below: str) -> bool:
 def _is_case(sentence: str, at: int) -> bool:
     # Error messages also contain words such as "if", so conditions count only before the failure.
     before = sentence[:at]
-    return any(pattern.search(before) for pattern in (_CONDITION, _OVER)) or bool(
+    return any(pattern.search(before) for pattern in (_CONDITION, _RESOLVED)) or bool(
         _EXPLAINED.search(sentence)
     )

@@ -142,7 +142,7 @@ def _by_all(lines: Sequence[str], path: str) -> _Detected:
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Detected | None:
-    """The result based on the first lines; ``None`` if all lines must be parsed for a result."""
+    """The result of parsing only the first lines; ``None`` if the others must be parsed as well."""
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
         return None

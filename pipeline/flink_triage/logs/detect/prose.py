@@ -6,7 +6,7 @@ import re
 
 _MAX_CHARS = 16 * 1024
 # "no", "without", and similar words negate a failure that is one of the next four words.
-_TAKEN_BACK = re.compile(
+_NEGATION = re.compile(
     r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
 )
 FAILURE = re.compile(
@@ -44,7 +44,7 @@ def mentions_failure(text: str) -> bool:
     """Whether the first 16,384 characters of ``text`` mention a failure without negating it."""
     text = text[:_MAX_CHARS]
     return any(
-        _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
+        _NEGATION.search(text, max(0, found.start() - 60), found.start()) is None
         and _IS_EMPTY.match(text, found.end()) is None
         for found in FAILURE.finditer(text)
     )

@@ -31,10 +31,12 @@ class Peeled:
     may_end: bool = False
 
     def carried_at(self, default_timezone: tzinfo) -> datetime | None:
+        """The innermost valid timestamp of the prefixes, in UTC, or ``None``."""
         moments = (parse_timestamp(time, default_timezone) for time in reversed(self.times))
         return next((moment for moment in moments if moment is not None), None)
 
 
+# Removes one prefix from a line; returns ``None`` if the line does not have it.
 Peel = Callable[[str], "Peeled | None"]
 
 # The CRI log format: time, stream, tag (F for full or P for partial), and text.

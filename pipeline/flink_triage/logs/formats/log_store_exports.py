@@ -67,7 +67,8 @@ _LOGCLI = re.compile(
     r'(?m)^(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
 )
 _DELIMITERS = ",;\t"
-_TURNED_LINES = 100
+# The number of JSON lines from whose times the order is determined.
+_ORDERED_LINES = 100
 _MAX_HEAD_CHARS = 16 * 1024
 # A field may contain a whole stack trace. The csv module's default limit, which applies to the
 # whole process, is 128 KiB.
@@ -91,7 +92,7 @@ def export_kind(text: str) -> str | None:
     if _OPENS_ARRAY.match(text):
         return JSON_EXPORT
     if _OPENS_OBJECT.match(text):
-        is_document = _is_json_document(first, rest) or _is_turned(text)
+        is_document = _is_json_document(first, rest) or _is_reversed(text)
         return JSON_EXPORT if is_document else None
     return CSV_EXPORT if _csv_columns(first) is not None else None
 
@@ -113,10 +114,10 @@ def _is_json_document(first: str, rest: str) -> bool:
     return isinstance(fields, dict) and _wraps(fields)
 
 
-def _is_turned(text: str) -> bool:
+def _is_reversed(text: str) -> bool:
     """Whether the text consists of JSON lines with the newest record first."""
     records: list[_Record] = []
-    for line in text.split("\n")[:_TURNED_LINES]:
+    for line in text.split("\n")[:_ORDERED_LINES]:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError):
@@ -232,7 +233,7 @@ def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | No
             first, _ = decoder.raw_decode(text, opened.end())
         except (ValueError, RecursionError):
             continue
-        if _says_something(first):
+        if _has_message(first):
             return match.end()
     return None
 
@@ -262,15 +263,15 @@ def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | Non
     return None
 
 
-def _says_something(value: Any) -> bool:
+def _has_message(value: Any) -> bool:
     return isinstance(value, dict) and any(str(name).lower() in _CSV_MESSAGES for name in value)
 
 
 def _holds_records(value: Any, depth: int = 0) -> bool:
     """Whether an object that is not itself a record contains an array of records."""
     if isinstance(value, list):
-        return any(map(_says_something, value[:1]))
-    if not isinstance(value, dict) or depth > _MAX_DEPTH or _says_something(value):
+        return any(map(_has_message, value[:1]))
+    if not isinstance(value, dict) or depth > _MAX_DEPTH or _has_message(value):
         return False
     return any(_holds_records(inner, depth + 1) for inner in value.values())
 

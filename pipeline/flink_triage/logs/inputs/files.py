@@ -66,8 +66,8 @@ class Listing:
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
     """The regular files below the inputs (paths or URIs), without duplicates.
 
-    The files are sorted by their real paths or URIs. Files with an extension that logs do not have
-    (``_NOT_LOGS``) are ignored, unless they are an input. A local archive is replaced by its
+    The files are sorted by their real paths or URIs. Files with an extension that logs do not have,
+    such as ``.jar``, are ignored, unless they are an input. A local archive is replaced by its
     members, as ``archive!/member``; an archive at a URI is treated as a single file. Links inside
     an input directory are not followed, but the input itself may be a link. Raises ``UsageError``
     for an input that does not exist, and for a URI that cannot be listed, and

@@ -105,7 +105,7 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
     system, place = _place(root)
     from pyarrow import fs
 
-    with _in_words(root):
+    with _as_os_errors(root):
         info = system.get_file_info(place)
         if info.type == fs.FileType.NotFound:
             return None
@@ -131,7 +131,7 @@ def stat_stored(uri: str) -> StoredFile:
     ``open_stored``.
     """
     system, place = _place(uri)
-    with _in_words(uri):
+    with _as_os_errors(uri):
         info = system.get_file_info(place)
         if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
@@ -145,7 +145,7 @@ def open_stored(uri: str) -> BinaryIO:
     ``EnvironmentProblem`` if PyArrow is missing.
     """
     system, place = _place(uri)
-    with _in_words(uri):
+    with _as_os_errors(uri):
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
 
@@ -199,7 +199,7 @@ class _StoredStream(io.RawIOBase):
     def _fetch(self, end: int, *, is_next: bool) -> None:
         self._ahead = min(self._ahead * 2, _MOST_BYTES) if is_next else self._first_bytes
         wanted = min(max(end - self._at, self._ahead), self._size - self._at)
-        with _in_words(self._uri):
+        with _as_os_errors(self._uri):
             self._held = self._source.read_at(wanted, self._at)
         self._held_at = self._at
 
@@ -223,8 +223,8 @@ def _place(uri: str) -> tuple[Any, str]:
         raise EnvironmentProblem(
             f"{uri}: pyarrow is required to access this URI; pip install 'flink-triage[spark]'"
         ) from None
-    with _in_words(uri):
-        system = _file_system(kind, scheme, authority, _Hidden(_OPTIONS), os.getpid())
+    with _as_os_errors(uri):
+        system = _file_system(kind, scheme, authority, _OptionsKey(_OPTIONS), os.getpid())
     if kind == "hdfs":
         place = f"/{path}"
     else:
@@ -232,26 +232,26 @@ def _place(uri: str) -> tuple[Any, str]:
     return system, place
 
 
-class _Hidden:
+class _OptionsKey:
     """Options as a hashable cache key."""
 
     def __init__(self, options: StorageOptions) -> None:
         self.options = options
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hidden) and self.options.values == other.options.values
+        return isinstance(other, _OptionsKey) and self.options.values == other.options.values
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self.options.values.items())))
 
 
 @lru_cache(maxsize=64)
-def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
+def _file_system(kind: str, scheme: str, authority: str, key: _OptionsKey, process: int) -> Any:
     """Create a file system; each process needs its own, because clients do not survive a fork."""
     del process
     from pyarrow import fs
 
-    options = hidden.options
+    options = key.options
     if kind == "s3":
         return fs.S3FileSystem(**_s3_arguments(options, authority))
     if kind == "azure":
@@ -309,7 +309,7 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _in_words(uri: str) -> Iterator[None]:
+def _as_os_errors(uri: str) -> Iterator[None]:
     """Convert Arrow's errors to ``OSError``, with the values of secret options masked."""
     from pyarrow import ArrowException
 

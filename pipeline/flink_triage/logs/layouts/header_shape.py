@@ -210,7 +210,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _anchor_of(lines: Sequence[bytes]) -> str | None:
-    """The position of the level in at least 90 % of the lines: a column, or after a bracket."""
+    """The anchor of the level in at least 90 % of the lines; ``None`` if there is none."""
     found: Counter[str] = Counter()
     for line in lines:
         match = _LEVEL.search(line, 0, _LEVEL_WITHIN)

@@ -1,8 +1,8 @@
 """Parses a header line into its time, level, logger, thread, job, and message.
 
 A fast check rejects lines that cannot be a header, and then the built-in layouts are tried. A line
-that does not match any of them, and is not only a timestamp, is parsed as a sequence of tokens by
-``_parse_house_layout``, for patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
+that does not match any of them, and is not only a timestamp, is parsed as a sequence of tokens.
+This layout, named ``house``, covers patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _JOB_ID = re.compile(r"(?:job[-_]?id\s?[=:]\s?|^)\"?(?P<id>[0-9a-f]{32})\b", re.
 _GROUP = re.compile(GROUPED, re.DOTALL)
 # "[tenant=acme]" and "[{flink-job-id=…}]" are context, "[Source: a (1/2)#0]" is a thread.
 _CONTEXT = re.compile(r"\{|[\w.-]{1,64}=")
-_CHEAP = re.compile(
+_MAY_BE_HEADER = re.compile(
     rf"^[\[(<\"|]?(?:\d|(?:{LEVELS}|[Tt]race|[Dd]ebug|[Ii]nfo|[Ww]arn|[Ee]rror|[Ff]atal)"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|\[)"
 )
@@ -88,7 +88,10 @@ _TIME_ONLY = re.compile(
 
 
 def canonical_level(word: str | None) -> str | None:
-    """The log4j2 name of a level; any other word in upper case; ``None`` without a word."""
+    """Convert a level to the name that log4j2 uses, such as ``WARN`` for ``warning``.
+
+    An unknown level is only converted to upper case. ``None`` if there is no level.
+    """
     if not word:
         return None
     upper = word.upper()
@@ -107,7 +110,7 @@ def parse_header(
         header = _try(first, line, default_timezone)
         if header is not None:
             return header
-    if not _CHEAP.match(line):
+    if not _MAY_BE_HEADER.match(line):
         return None
     for candidate in LAYOUTS:
         if candidate is not first:
@@ -119,7 +122,7 @@ def parse_header(
 
 def header_kind_of(line: str) -> HeaderKind | None:
     """The layout and logger that ``parse_header`` returns for this line, but faster."""
-    if not _CHEAP.match(line):
+    if not _MAY_BE_HEADER.match(line):
         return None
     for layout in LAYOUTS:
         found = _match(layout, line)
@@ -132,7 +135,7 @@ def header_kind_of(line: str) -> HeaderKind | None:
 def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     if _TIME_ONLY.match(line):
         return _time_only(line, default_timezone)
-    return _parse_house_layout(line, default_timezone)
+    return _parse_tokens(line, default_timezone)
 
 
 # A timestamp in Flink's default format, or in ISO 8601 without an offset. Spaces and a capital
@@ -261,7 +264,7 @@ _ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
-def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
+def _parse_tokens(line: str, default_timezone: tzinfo) -> Header | None:
     """The header of a line, parsed as a sequence of tokens; ``None`` if it is not a header.
 
     Tokens are read from left to right: the timestamp, brackets, separators, the level, one logger,
@@ -280,7 +283,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
         column = end
         if parts.is_complete:
             break
-    if not parts.are_those_of_a_header:
+    if not parts.is_header:
         return None
     message = line[column:]
     if message[:1] in ("-", ":", "|"):
@@ -344,7 +347,7 @@ class _Tokens:
         return None
 
     @property
-    def are_those_of_a_header(self) -> bool:
+    def is_header(self) -> bool:
         if self.level is None:
             return self.is_complete
         return self.has_time or self.logger is not None

@@ -67,7 +67,10 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Whether each event may contain a literal of the finder; false for those in ``is_judged``."""
+    """Whether each event may contain a literal of the finder.
+
+    Events for which ``is_judged`` is true are not searched; their result is false.
+    """
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

@@ -26,9 +26,9 @@ def code_of(level: str | None) -> int:
 def quiet_levels(
     view: WholeEvents, newlines: npt.NDArray[np.int64], shape: Shape
 ) -> npt.NDArray[np.int64]:
-    """An index into ``_LEVELS`` for each event with a level in ``QUIET``; otherwise ``UNRESOLVED``.
+    """The code of each event's level (see ``code_of``) if it is INFO, DEBUG, or TRACE.
 
-    In JSON, the level is also ``UNRESOLVED`` for records that must be parsed.
+    It is ``UNRESOLVED`` for all other events, and for JSON records that must be parsed.
     """
     if shape.is_json:
         return plain_levels(view, UNRESOLVED)
@@ -51,7 +51,10 @@ def quiet_levels(
 def _anchor_columns(
     view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
 ) -> npt.NDArray[np.int64] | None:
-    """The offset of the level in each event; the end of the data if the header line lacks it."""
+    """The offset at which the level of each event is expected; ``None`` without an anchor.
+
+    If a header line does not contain this position, the offset is the end of the data.
+    """
     if anchor is None:
         return None
     starts = view.bounds[:-1]

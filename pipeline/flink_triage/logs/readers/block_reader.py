@@ -42,8 +42,8 @@ MAX_PORTION_BLOCKS = 16
 MAX_ROUTINE = 16 * 1024
 
 _Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
-# A marker that differs from every level.
-_NOT_ASKED = "not asked"
+# Returned instead of a level if the level that was determined for the block applies.
+_UNCHANGED = "unchanged"
 
 
 def read_blocks(
@@ -279,7 +279,8 @@ class _Blocks:
         levels = quiet_levels(view, newlines, self._build.shape)
         sizes = view.bounds[1:] - view.bounds[:-1]
         line_counts = view.lines[1:] - view.lines[:-1]
-        # These events are always judged; all others are judged only if they contain a literal.
+        # To judge an event means to determine whether it is notable. Except for these, events are
+        # judged only if they contain a literal.
         is_judged = (levels == UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
         is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
         self._tally.newline_count += int(view.lines[-1])
@@ -289,7 +290,7 @@ class _Blocks:
             found.find_repeats(self._build, self._finder, self._repeats)
         for index, start, line, data, judged, key in found.singles():
             level = self._read_event(start, line, data, judged, key)
-            if level is not _NOT_ASKED:
+            if level is not _UNCHANGED:
                 levels[index] = code_of(level)
         for kind, run in found.runs:
             levels[found.indexes[run]] = self._read_run(found, kind, run.tolist())
@@ -313,13 +314,14 @@ class _Blocks:
     def _read_event(
         self, start: int, line: int, data: bytes, judged: bool, key: bytes | None
     ) -> str | None:
-        """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it was not judged.
+        """Keep or count a candidate, and return its level.
 
-        If ``judged`` is false, the event is judged only if it contains a literal.
+        If ``judged`` is false, the event is judged only if it contains a literal. If it is not
+        judged now, the result is ``_UNCHANGED``, because the level is already known.
         """
         offset, line = self._offset + start, self._line + line
         if not judged and self._is_routine(offset, line, data):
-            return _NOT_ASKED
+            return _UNCHANGED
         repeats = self._repeats
         if repeats is not None and key is not None:
             known = repeats.take(key, data, offset, line)
@@ -327,7 +329,7 @@ class _Blocks:
                 return known.level
         built = self._judge(offset, line, data, judged)
         if built is None:
-            return _NOT_ASKED
+            return _UNCHANGED
         if repeats is not None and key is not None and built.event is not None:
             if built.redactions or built.decode_errors or built.event.is_truncated:
                 repeats.distrust(key)
@@ -336,7 +338,10 @@ class _Blocks:
         return built.level
 
     def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
-        """Keep a counted event if it is notable; ``None`` if it does not have to be judged."""
+        """Build an event, and keep it if it is notable.
+
+        ``None`` if ``judged`` is false and the event contains no literal: it is not notable.
+        """
         if not judged and not self._finder.contains(data):
             return None
         built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
@@ -362,7 +367,7 @@ class _Blocks:
                 level = self._read_event(
                     start, events.lines[index], data[start:end], is_judged, None
                 )
-                if level is not _NOT_ASKED:
+                if level is not _UNCHANGED:
                     levels[index] = level
         events.count(levels, self._build, self._tally)
         self._line += events.lines[-1]

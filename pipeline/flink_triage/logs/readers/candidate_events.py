@@ -21,8 +21,9 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 class Candidates:
     """The events of a block that may be notable, in file order, as parallel arrays.
 
-    ``indexes`` are their numbers in the block. ``runs`` contains the plain events that do not have
-    to be read individually: for each kind, their positions in these arrays.
+    ``indexes`` are their numbers in the block. ``is_judged`` marks the events of the block that may
+    be notable without a literal. ``runs`` contains the plain events that do not have to be read
+    individually: for each kind, their positions in these arrays.
     """
 
     def __init__(
@@ -80,7 +81,10 @@ class Candidates:
         return keys
 
     def singles(self) -> Iterator[tuple[int, int, int, bytes, bool, bytes | None]]:
-        """Index, start, line, bytes, whether to judge it, and key of each event not in a run."""
+        """Index, start, line, bytes, ``judged``, and key of each event that is not in a run.
+
+        ``judged`` means that the event may be notable without a literal.
+        """
         is_single = self._is_single
         return zip(
             self.indexes[is_single].tolist(),

@@ -132,7 +132,7 @@ class ShapedEvents:
         return b" " * after + header if is_whole else None
 
     def minute_of(self, line: bytes) -> datetime | None:
-        """The minute of a header line, according to the columns of the shape."""
+        """The minute in the columns of a header line; ``None`` if its timestamp is invalid."""
         text = line[: self._minute_width].decode("latin-1")
         start, end = self._below_minute
         # One cache entry serves all seconds of a minute; 60 is not a valid second.
@@ -141,7 +141,7 @@ class ShapedEvents:
         return _minute(text, self._time_start, self._timezone)
 
     def time_of(self, text: bytes) -> datetime | None:
-        """The time that ``text`` represents."""
+        """The UTC time of the timestamp at the start of ``text``, or ``None``."""
         return parse_timestamp(text.decode("latin-1"), self._timezone)
 
     def build(

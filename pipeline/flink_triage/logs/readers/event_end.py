@@ -132,7 +132,7 @@ class OpenEvent:
             if kind is LineKind.CAUSE or kind is LineKind.THROWABLE:
                 self._throwable_open = True
 
-    def is_gone_on_with(self, text: str) -> bool:
+    def is_continued_by(self, text: str) -> bool:
         """Whether a line continues the event, even if it looks like a header."""
         return self.header is not None and self.line_count == 1 and is_below(self.header, text)
 

@@ -1,8 +1,8 @@
 """Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
 Events of a form (see ``event_forms``) can be counted without building them only if signatures and
-parsers treat all of them alike (``SensitiveDigits``, ``are_equal``), and if at least two parsed
-events of the form have the same properties (``constant_of``, ``places_of``).
+parsers treat all of them alike (``SensitiveDigits``, ``has_interchangeable_digits``), and if at
+least two parsed events of the form have the same properties (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _FRAME_WITH_DIGIT = re.compile(rb"(?<![0-9A-Za-z])at[ \t]+[^\s(]*[0-9][^\s(]*[ ]
 _DIGIT_CLASSES = re.compile(r"\(\?P?[<=]\w+[>)]|\{\d*,?\d*\}|0-9|\\d")
 _EDGES_OF_HEX = re.compile(r"^[0-9a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9a-f]+$|^[0-9a-f]+$")
 
+# The columns [start, end) of an event.
 Span = tuple[int, int]
 
 
@@ -81,7 +82,7 @@ def _zeros(found: re.Match[bytes]) -> bytes:
     return b"0" * len(found[0])
 
 
-def are_equal(form: bytes) -> bool:
+def has_interchangeable_digits(form: bytes) -> bool:
     """Whether the regexes for traces, masks, and secrets treat all digits and IDs alike."""
     return not (_UNEQUAL.search(form) or _has_flat_frame(form))
 

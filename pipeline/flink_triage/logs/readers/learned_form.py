@@ -1,4 +1,7 @@
-"""The properties that the events of one form share, learned from the first of them."""
+"""The properties that the events of one form share (see ``event_forms``).
+
+They are learned from the first events of the form.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,11 @@ class LearnedForm:
         self.constant: tuple[Hashable, ...] = ()
         # Candidate columns of each detail; at least one of them contains the detail.
         self.places: dict[str, list[Span]] = {}
+        # The columns that distinguish the kinds of the form.
         self.columns: tuple[Span, ...] = ()
         # Candidate columns of the subtask, which does not distinguish kinds.
         self.subtask: tuple[Span, ...] = ()
+        # Whether repeated events are counted without being built.
         self.is_counted = False
         # The number of events of each kind to keep.
         self.keep = 0
@@ -48,10 +53,8 @@ class LearnedForm:
             return True
         return self.seen >= _TRUSTED_FROM and all(len(of) < 2 for of in self.places.values())
 
-    def suit(self, grain: Grain) -> None:
-        """Decide whether to count events, which columns distinguish their kinds, and how many to
-        keep of each kind.
-        """
+    def adapt_to(self, grain: Grain) -> None:
+        """Set ``is_counted``, ``columns``, ``subtask``, and ``keep`` for a grain of folding."""
         if not self.is_foldable or self.seen < _TRUSTED_FROM:
             self.is_counted = False
             return

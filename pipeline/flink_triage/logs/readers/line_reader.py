@@ -42,7 +42,7 @@ _MAX_OPEN_SOURCES = 256
 _BLANK = ("", " ", "\t")
 
 
-class PastedEvents:
+class LineEvents:
     """Assembles the events of one file from the lines passed to ``read``."""
 
     def __init__(
@@ -112,7 +112,7 @@ class PastedEvents:
         if not self._is_document and (frame := whole_frame(peeled.text)) is not None:
             line.peeled = peeled = replace(peeled, text=frame)
         header = None
-        if current is None or not current.is_gone_on_with(peeled.text):
+        if current is None or not current.is_continued_by(peeled.text):
             header = self._header(peeled.text)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:

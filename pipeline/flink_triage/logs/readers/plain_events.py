@@ -36,7 +36,7 @@ _MAX_HEADER_BYTES = 128
 def plain_lines(
     events: Sequence[bytes], is_line: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """The plain events among those in ``is_line``; none if these are fewer than ``MET_FROM``."""
+    """Which of the events in ``is_line`` are plain; none if there are too few to count them."""
     lines = is_line.nonzero()[0]
     if len(lines) < MET_FROM:
         return np.zeros_like(is_line)
@@ -66,7 +66,10 @@ def runs_of(
     build: ShapedEvents,
     repeats: Repeats,
 ) -> list[tuple[Kind, npt.NDArray[np.int64]]]:
-    """The kinds of plain events, each with the indexes of the events that are only counted."""
+    """The kinds of plain events, each with the indexes of the events for ``take_run``.
+
+    The first events of a kind in a portion are excluded, because they must be built.
+    """
     kinds: dict[Kind, list[npt.NDArray[np.int64]]] = {}
     plain = is_plain.nonzero()[0]
     for of_plain in _header_groups(data, starts[plain], ends[plain], build):

@@ -19,8 +19,8 @@ from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.event_form_details import (
     SensitiveDigits,
     Span,
-    are_equal,
     constant_of,
+    has_interchangeable_digits,
     places_of,
 )
 from flink_triage.logs.readers.learned_form import LearnedForm
@@ -37,6 +37,7 @@ _MAX_MET = 65_536
 # form.
 MET_FROM = 8
 _NO_PERIOD, _ALL_TIME = -1, -2
+# The number of a form, the period, and the details that distinguish kinds.
 Kind = tuple[Hashable, ...]
 MINUTE_BYTES = len("2026-11-21 06:47")
 # The highest first digit of a valid second.
@@ -57,16 +58,21 @@ class Counted:
 
 
 class _Group:
-    """The events of one kind in a portion; ``last`` is built when the portion ends."""
+    """The events of one kind in a portion.
+
+    ``representative`` is the offset of the built event that represents the counted ``events``.
+    ``first``, ``until``, and ``latest`` are the timestamps of the first and last counted event, and
+    of the last event. ``last`` is built when the portion ends.
+    """
 
     __slots__ = (
-        "absorber",
         "events",
         "first",
         "form",
         "kept",
         "last",
         "latest",
+        "representative",
         "subtasks",
         "until",
     )
@@ -75,7 +81,7 @@ class _Group:
         self.form = form
         self.subtasks: set[bytes] = set()
         self.kept = 0
-        self.absorber = 0
+        self.representative = 0
         self.events = 0
         self.first = self.until = self.latest = b""
         self.last: tuple[int, int, bytes] | None = None
@@ -128,7 +134,7 @@ class Repeats:
             self._tables.clear()
         self._forms = self._tables.setdefault((context, build.shape.name), {})
         for form in self._forms.values():
-            form.suit(grain)
+            form.adapt_to(grain)
         self._periods: dict[bytes, Hashable] = {}
         self._header_bytes = len(build.shape.columns)
         assert build.time_columns is not None
@@ -150,7 +156,7 @@ class Repeats:
         group.latest = at
         if group.kept < form.keep - 1:
             group.kept += 1
-            group.absorber = offset
+            group.representative = offset
             return None
         self._append(group, [data], offset, line)
         return form
@@ -223,9 +229,10 @@ class Repeats:
     def take_run(
         self, kind: Kind, events: Sequence[bytes], offset: int, line: int
     ) -> LearnedForm | None:
-        """Take events of one kind, in order; ``offset`` and ``line`` are those of the last event.
+        """Count events of one kind, and return their form; the last one is built later.
 
-        ``None`` if they must be taken individually.
+        The events are in file order; ``offset`` and ``line`` are those of the last one. ``None`` if
+        they must be taken individually.
         """
         group = self._groups[kind]
         if not group.form.is_counted or self.to_build(kind):
@@ -251,7 +258,7 @@ class Repeats:
         This starts a new portion.
         """
         counts = {
-            group.absorber: Counted(
+            group.representative: Counted(
                 group.events,
                 self._build.time_of(group.first),
                 self._build.time_of(group.until),
@@ -309,7 +316,7 @@ class Repeats:
             return
         form.constant, form.places = constant, places
         form.seen += 1
-        form.suit(self._grain)
+        form.adapt_to(self._grain)
 
     def _new(self, key: bytes, *, is_variant: bool = False) -> LearnedForm | None:
         """Create a form if it has occurred often enough."""
@@ -327,7 +334,7 @@ class Repeats:
             spans = self._spans_in_line(key.form)
         elif not is_variant:
             spans = self._sensitive_digits.spans(key, self._header_bytes)
-            if not are_equal(key):
+            if not has_interchangeable_digits(key):
                 spans = None
         self._made += 1
         form = self._forms[key] = LearnedForm(self._made, spans)
@@ -336,7 +343,7 @@ class Repeats:
     def _spans_in_line(self, form: bytes) -> list[Span] | None:
         """The columns of sensitive digits in the header line; the key includes all others."""
         spans = self._sensitive_digits.spans(form, self._header_bytes)
-        if spans is None or not are_equal(form):
+        if spans is None or not has_interchangeable_digits(form):
             return None
         length = form.index(b"\n")
         return [(start, end) for start, end in spans if end <= length]

@@ -19,7 +19,7 @@ from flink_triage.logs.readers.block_reader import BLOCK_BYTES, FEW_BYTES, read_
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.json_records import JsonEvents
-from flink_triage.logs.readers.line_reader import PastedEvents
+from flink_triage.logs.readers.line_reader import LineEvents
 from flink_triage.logs.readers.reference_reader import ByteSource, Window, read_lines
 from flink_triage.logs.readers.repeated_events import Repeats
 from flink_triage.logs.text.block_literals import finder_of
@@ -131,7 +131,7 @@ class Scanner:
                 repeats.begin(build, grain, profile.process)
             yield from self._read_shaped(source, window, build, tally, repeats)
         else:
-            events = PastedEvents(
+            events = LineEvents(
                 profile.path,
                 carriers_named(profile.carrier),
                 self._finder,
@@ -239,7 +239,8 @@ def _seek(
 ) -> tuple[ByteSource, int]:
     """The source and the offset of the first header in a range that starts inside a file.
 
-    If the range contains no header, the source is empty, and the offset is its end.
+    If the range contains no header, the source is empty, and the offset is the end of the range or
+    file.
     """
     if shape is None:
         raise ValueError(f"range of {byte_range.profile.path!r}: start must be 0 without a shape")

@@ -41,7 +41,7 @@ class FewEvents:
     begins_with_header: bool
 
     def judged(self, cut_bytes: int) -> list[bool]:
-        """Whether each event is judged regardless of its text; other events require a literal."""
+        """Whether each event may be notable without a literal."""
         sizes = (end - start for start, end in pairwise(self.bounds))
         counts = (end - start for start, end in pairwise(self.lines))
         return [
@@ -50,7 +50,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """The indexes of events that may contain a literal, except for those in ``judged``."""
+        """The indexes of events that may contain a literal, apart from those in ``judged``."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None

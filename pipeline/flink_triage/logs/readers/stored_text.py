@@ -130,7 +130,10 @@ def store_texts(
 def store_names(
     header: Header | None, *, personal: bool = False
 ) -> tuple[str | None, str | None, Redactions]:
-    """The redacted logger and thread names; thread names may contain tables, URLs, and jobs."""
+    """The redacted logger and thread names; thread names may contain tables, URLs, and jobs.
+
+    ``personal`` applies only to the thread name.
+    """
     if header is None:
         return None, None, NONE
     logger, in_logger = _store_name(header.logger, False)

@@ -88,9 +88,10 @@ _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 def is_throwable_type(name: str) -> bool:
     """Whether a class name is that of a throwable, based on its last segment.
 
-    The last segment ends in one of ``_SUFFIXES``, or, in a package of at least two parts, contains
-    one of the words in ``_INFIX``. Simple class names are accepted (``RocksDBException``), but
-    plain English words (``Error``, ``Exception``) only with a package.
+    The last segment ends in "Exception", "Error", "Throwable", "Failure", or "Fault", or, in a
+    package of at least two parts, contains a word such as "Exception", "Interrupt", or "Timeout".
+    Simple class names are accepted (``RocksDBException``), but plain English words (``Error``,
+    ``Exception``) only with a package.
     """
     package, _, last = name.rpartition(".")
     if not last:

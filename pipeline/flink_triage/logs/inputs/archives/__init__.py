@@ -136,7 +136,10 @@ def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
 
 
 def _spool(raw: BinaryIO, settings: Settings) -> tuple[BinaryIO, str | None]:
-    """Write the decompressed bytes to an unnamed file, which is removed when it is closed."""
+    """Write the decompressed bytes to an unnamed temporary file; return it, and the problem if any.
+
+    The file is removed when it is closed.
+    """
     free = shutil.disk_usage(tempfile.gettempdir()).free
     stream = DecompressedStream(raw, min(settings.max_file_bytes, free // 2))
     spool = tempfile.TemporaryFile(prefix="flink-triage-")  # noqa: SIM115
