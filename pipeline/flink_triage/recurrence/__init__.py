@@ -7,8 +7,8 @@ IDs of 32 hexadecimal digits, UUIDs, and the only quoted word of a line. Each mu
 length as in the analyzed event. Events of one shape have the same throwables in the same columns,
 and the same fingerprint.
 
-The literals whose presence may depend on a variable word must occur at the same positions; if a
-quoted word may differ, these are all literals. The variable words are read from the event itself,
+The literals whose presence may depend on a variable word must occur at the same positions. If a
+quoted word may differ, this applies to all literals. Variable words are read from the event itself,
 and every regex that is applied to changed text runs again. If such a regex matches at different
 positions or times out, or if an excerpt or a capture is ambiguous, the event is analyzed like any
 other event.
@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from flink_triage.model import Event, Process
-from flink_triage.recurrence.digit_literals import Sensitive, repeats_of
+from flink_triage.recurrence.digit_literals import SensitiveLiterals, repeats_of
 from flink_triage.recurrence.event_shape import Analysis, Misfit, Shape
 from flink_triage.recurrence.learn import Learner
 from flink_triage.recurrence.outline import Outline, outline_of
-from flink_triage.recurrence.recall import again, line_offset
+from flink_triage.recurrence.recall import line_offset, recall_analysis
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 
@@ -55,7 +55,7 @@ class Recurrences:
         self._shapes: OrderedDict[tuple[object, ...], list[Shape]] = OrderedDict()
         self._met: set[int] = set()
         self._learned = self._recalled = 0
-        self._sensitive = Sensitive(pack)
+        self._sensitive = SensitiveLiterals(pack)
         self._learner = Learner(pack, self._sensitive, settings)
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Recurrences:
                 if self._sensitive.places(text, is_any=shape.has_words) != shape.literals:
                     continue
                 self._recalled += 1
-                return again(shape, event, outline.lines, self._settings)
+                return recall_analysis(shape, event, outline.lines, self._settings)
         return None
 
     def learn(

@@ -49,7 +49,7 @@ def _literals(alternatives: Iterable[Alternative]) -> set[str]:
     return {literal for alternative in alternatives for literal in alternative.literals}
 
 
-class Sensitive:
+class SensitiveLiterals:
     """Finds the literals that contain digits or may overlap an ID, or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:

@@ -11,6 +11,7 @@ from flink_triage.model import Fingerprint, Match, Product, StackTrace
 from flink_triage.settings import Settings
 from flink_triage.signatures.event_text import regex_window
 
+# Task, 1-based subtask, parallelism, and 0-based attempt.
 TaskName = tuple[str, int, int, int | None]
 
 
@@ -37,7 +38,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A part of a line; ``line`` is -1 for ``text`` that does not vary."""
+    """The characters [start, end) of a line, or a ``text`` that does not vary if ``line`` is -1."""
 
     line: int
     start: int
@@ -55,7 +56,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A regex applied to a piece; ``spans`` are those of all groups, ``None`` without a match."""
+    """A regex applied to the piece with the number ``piece``, whose text was ``text``.
+
+    A long text is searched only around ``position``. ``spans`` are the spans of all groups, or
+    ``None`` if the regex does not match.
+    """
 
     pattern: Any
     piece: int

@@ -10,10 +10,15 @@ from typing import Any
 import regex
 
 from flink_triage.model import Event, Match, Process
-from flink_triage.recurrence.digit_literals import Sensitive
+from flink_triage.recurrence.digit_literals import SensitiveLiterals
 from flink_triage.recurrence.event_shape import Analysis, Misfit, Probe, Recipe, Shape, spans_of
 from flink_triage.recurrence.outline import Outline, holds_quoted_word, line_pattern
-from flink_triage.recurrence.places import in_print, message_place, place_of_task, slots_of
+from flink_triage.recurrence.places import (
+    message_place,
+    place_of_task,
+    printed_throwables,
+    slots_of,
+)
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.event_text import MAX_REGEX_CHARS, EventText, Piece, excerpt
@@ -24,7 +29,9 @@ from flink_triage.signatures.text_literals import LiteralIndex
 class Learner:
     """Creates shapes, and caches the regexes that it has compiled."""
 
-    def __init__(self, pack: SignaturePack, sensitive: Sensitive, settings: Settings) -> None:
+    def __init__(
+        self, pack: SignaturePack, sensitive: SensitiveLiterals, settings: Settings
+    ) -> None:
         self._pack = pack
         self._settings = settings
         self._sensitive = sensitive
@@ -44,7 +51,7 @@ class Learner:
         self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
     ) -> Shape:
         trace = analysis.trace
-        printed = in_print(trace)
+        printed = printed_throwables(trace)
         slots = slots_of(event, outline, analysis, printed)
         text = EventText(event, analysis.message, trace, process, self._settings.max_match_chars)
         if len(text.whole.text) >= self._settings.max_match_chars:

@@ -50,7 +50,7 @@ def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
     return Slot(0, start, end, message)
 
 
-def in_print(trace: StackTrace | None) -> list[Throwable]:
+def printed_throwables(trace: StackTrace | None) -> list[Throwable]:
     """All throwables of a stack trace, including suppressed ones, in printed order."""
     throwables: list[Throwable] = []
 

@@ -10,7 +10,9 @@ from flink_triage.recurrence.event_shape import Analysis, Recipe, Shape, spans_o
 from flink_triage.settings import Settings
 
 
-def again(shape: Shape, event: Event, lines: Sequence[str], settings: Settings) -> Analysis | None:
+def recall_analysis(
+    shape: Shape, event: Event, lines: Sequence[str], settings: Settings
+) -> Analysis | None:
     """The analysis of an event of this shape; ``None`` if the event must be analyzed."""
     known = shape.analysis
     pieces = _read_pieces(shape, lines)

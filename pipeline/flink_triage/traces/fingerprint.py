@@ -124,7 +124,7 @@ def _place(class_name: str, method: str) -> str:
 
 
 def _fold(places: Sequence[str]) -> list[str]:
-    """The calls, with consecutive repetitions of a block of up to ``_MAX_CYCLE`` calls removed."""
+    """The calls, with consecutive repetitions of a block of up to eight calls removed."""
     folded: list[str] = []
     for place in places:
         folded.append(place)

@@ -41,6 +41,7 @@ _TRACE_INDICATION = re.compile(
 )
 # After one of these words, "pkg.Type: message" is parsed as a throwable even without stack frames.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
+# A class name with a package, even if it does not look like the name of a throwable.
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
 # The line above the frames of a thread in jstack output, which is not a failure.
@@ -114,7 +115,7 @@ def _in_line_start(text: str, is_certain: bool) -> int | None:
     """The start of a throwable in a line.
 
     If ``is_certain`` is false, because the text has no other line of a trace, the class must have a
-    package, and follow one of the words in ``_BLAME``.
+    package, and follow a word such as ``reason:`` or ``caused by:``.
     """
     for match in _IN_LINE.finditer(text):
         if not is_throwable_type(match["type"]):

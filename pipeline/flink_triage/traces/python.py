@@ -35,7 +35,11 @@ _MODULE_ROOT = re.compile(
 def read_traceback(
     lines: Sequence[Line], start: int, is_structural: Callable[[str], bool]
 ) -> tuple[tuple[Throwable, ...], int]:
-    """The errors in the traceback at ``start``, outermost first, and the index of the next line."""
+    """The errors in the traceback at ``start``, outermost first, and the index of the next line.
+
+    The traceback ends at a blank line after an error, unless a chained error follows, and before a
+    line of a Java stack trace (``is_structural``).
+    """
     errors: list[Throwable] = []
     frames: list[Frame] = []
     message: list[str] | None = None
