@@ -25,17 +25,17 @@ def main() -> int:
         return 0
     handler = signal.getsignal(signal.SIGINT)
     # A shell starts background processes with SIGINT ignored. In that case, it remains ignored.
-    is_heard = handler is signal.default_int_handler
-    if is_heard:
+    is_interruptible = handler is signal.default_int_handler
+    if is_interruptible:
         signal.signal(signal.SIGINT, _end)
     from flink_triage.cli import main as command
 
     try:
-        if is_heard:
+        if is_interruptible:
             signal.signal(signal.SIGALRM, _interrupt)
             signal.signal(signal.SIGINT, _interrupt)
         code = command()
-        if is_heard:
+        if is_interruptible:
             # Only the interpreter shutdown remains.
             signal.signal(signal.SIGINT, _end)
             signal.signal(signal.SIGALRM, _end)

@@ -47,7 +47,7 @@ _CACHE_ENTRIES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """The results for some events of a range; ``recurring`` counts traces known to the caller."""
+    """The results for some events; ``recurring`` counts the traces that the caller already has."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -247,7 +247,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 class _Seen:
-    """A distinct trace of a portion and its count; ``trace`` is ``None`` for a known trace."""
+    """A distinct trace of a portion and its count; ``trace`` is ``None`` if the caller has it."""
 
     __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 # The number of entries kept per kind: enough for the packs of several projects and versions.
-_MOST_OF_A_KIND = 24
+_MAX_ENTRIES_PER_KIND = 24
 
 
 def cache_directory() -> Path:
@@ -48,7 +48,7 @@ def write_cached(kind: str, key: str, data: bytes) -> None:
             Path(name).unlink(missing_ok=True)
             raise
         kept = sorted(directory.glob(f"{kind}-*"), key=lambda path: path.stat().st_mtime_ns)
-        for path in kept[:-_MOST_OF_A_KIND]:
+        for path in kept[:-_MAX_ENTRIES_PER_KIND]:
             path.unlink(missing_ok=True)
 
 

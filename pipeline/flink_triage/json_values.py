@@ -63,15 +63,18 @@ def decode(kind: type[T], value: Any, where: str) -> T:
 
 
 def shown(value: Any) -> str:
-    """A value from an external source, shortened for a one-line message."""
+    """The ``repr`` of a value from an external source, as at most 80 ASCII characters."""
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """The location in the error message of msgspec, the invalid value, and the allowed values."""
+    """The error message: the path of the invalid value, the value, and the allowed values.
+
+    ``message`` is the message of msgspec, which ends with the path from ``value``.
+    """
     reason, _, place = message.partition(" - at ")
-    kind = _known(kind)
+    kind = _without_none(kind)
     for name, index in _STEPS.findall(place):
         if name:
             kind, value, where = get_type_hints(kind)[name], value[name], f"{where}.{name}"
@@ -81,14 +84,14 @@ def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
             where = f"{where}.{key}"
         else:
             kind, value, where = get_args(kind)[0], value[int(index)], f"{where}[{index}]"
-        kind = _known(kind)
+        kind = _without_none(kind)
     if missing := _MISSING.search(reason):
         return f"{where}.{missing[1]}: missing, allowed: {get_type_hints(kind)[missing[1]]}"
     return f"{where}: got {shown(value)}, allowed: {_allowed(kind)}"
 
 
-def _known(kind: Any) -> Any:
-    """``X`` for ``X | None``."""
+def _without_none(kind: Any) -> Any:
+    """``X`` for the type ``X | None``; any other type is returned unchanged."""
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = [one for one in get_args(kind) if one is not type(None)]
     return kind

@@ -116,7 +116,8 @@ _LINES_OF_SERVERS = (
     # nginx: the process and thread IDs after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
-# Texts of other programs that also count in the messages of exceptions.
+# Texts of other programs that identify them even in the messages of exceptions, each with a string
+# that every match contains.
 _IN_ANY_MESSAGE = (
     # Kafka itself and programs with Kafka clients, which fail with the same messages as Flink.
     (
@@ -194,7 +195,7 @@ def _names_other(text: str) -> bool:
 
 
 def _contains_any(forms: Iterable[tuple[str, re.Pattern[str]]], text: str) -> bool:
-    """Whether one of the regexes matches; every match of a regex contains its string."""
+    """Whether a regex matches; ``forms`` pairs each with a string that every match contains."""
     return any(word in text and form.search(text) for word, form in forms)
 
 

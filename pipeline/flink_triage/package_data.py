@@ -34,7 +34,7 @@ def packaged_folder(name: str, source: str) -> Path:
 
 @lru_cache(maxsize=2)
 def _unpacked(archive: Path, package: str, name: str) -> Path:
-    """The folder ``package/name`` of ``archive``, in a folder for all processes if possible."""
+    """Unpack the folder ``package/name`` of ``archive``, unless a process already has."""
     status = archive.stat()
     home = archive.with_name(f".{archive.name}-{name}-{status.st_size}-{status.st_mtime_ns}")
     if home.is_dir():

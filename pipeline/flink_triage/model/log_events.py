@@ -68,8 +68,9 @@ class Event:
 class FileProfile:
     """The properties of a file, detected from its head and its name.
 
-    ``carrier`` consists of names from ``logs.formats``, joined by ``+``. ``layout`` is a name from
-    ``logs.layouts``, followed by the header shape if the file has one, or ``document``.
+    ``carrier`` consists of names from ``logs.formats``, joined by ``+``, or is ``none``. ``layout``
+    is a name from ``logs.layouts``, followed by the header shape if the file has one. It is
+    ``document`` for text that only discusses failures, and ``none`` without headers.
     ``layout_confidence`` is the share of non-blank lines of the head that are headers or continue
     an event, in [0, 1], and 0 without headers. ``is_splittable`` means that byte ranges can be read
     independently; this requires a header shape, and a seekable file that is not compressed.

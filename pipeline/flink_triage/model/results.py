@@ -179,9 +179,9 @@ class BlastRadius:
 class OtherCause:
     """A cause other than the first diagnosis, and how to distinguish the two.
 
-    ``considered`` means that the cause appears in the log. ``possible`` means that it is known to
-    cause the symptom in the log, or a wrapper inside the symptom. ``look_for`` are strings that
-    typically occur in a log with this cause.
+    ``considered`` means that the cause appears in the log. ``possible`` means that it does not, but
+    that it is a known cause of the first diagnosis, which is a symptom, or of a wrapper nearer to
+    the root cause. ``look_for`` are strings that typically occur in a log with this cause.
     """
 
     signature: str
