@@ -69,6 +69,11 @@ DOCUMENTS = {
     "                                        writers * channels))\n"
     "                .isInstanceOf(IOException.class)\n"
     f'                .hasMessageContaining("{HEAP}");\n',
+    "a runbook with advice behind dashes": "## Runbook: Flink and Kafka\n\n"
+    f"1. `{HEAP}` - raise the heap, then restart the job.\n"
+    "2. `OutOfOrderSequenceException` - upgrade the broker.\n",
+    "a test plan": "Test plan, release 4.7\n"
+    "TC-12: send one record of 2 MB; expect RecordTooLargeException.\n",
     "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
 }
 REPORTS = {
@@ -77,6 +82,8 @@ REPORTS = {
     " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:164)\n"
     " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:69)\n",
     "a title": "## Flink to Kafka: `SaslAuthenticationException: Authentication failed`\n",
+    "a report below the name of a runbook": f"We followed the runbook, still {HEAP}\n",
+    "a report that mentions a runbook": f"See the troubleshooting page.\nOur job failed: {HEAP}\n",
     "a table of events": f"| time | message |\n|---|---|\n| 10:01 | `{HEAP}` |\n",
     "a throwable": "java.io.IOException: this binlog is no longer available on the server\n",
     "a trace below a condition": f"If I start it:\n{HEAP}\n\tat com.acme.Shop.main(Shop.java:7)\n",
@@ -122,6 +129,8 @@ def test_document_is_not_a_log(tmp_path: Path, name: str) -> None:
         ('{"failed": 0, "errors": []}', False),
         ('{"failed": 1, "errors": ["x"]}', True),
         ("error: no route to host", True),
+        ("the rest: " + "org.apache.flink.Foo.bar(Foo.java:7) " * 3, True),
+        ("see org.apache.flink.Foo.bar(Foo.java:7)", False),
     ],
 )
 def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> None:

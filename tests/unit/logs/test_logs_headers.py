@@ -180,6 +180,11 @@ def test_hostile_lines_are_parsed_quickly(line: str) -> None:
             '"throwableInformation":["x.YException","\\tat z"]}',
             id="Amazon Managed Service with the stack trace as a list",
         ),
+        pytest.param(
+            '{"time":"2026-11-21T06:47:23.468Z","level":"WARN","logger":"a.B","thread":"t",'
+            '"msg":"m","err":{"message":"n","stack":"x.YException\\n\\tat z"}}',
+            id="pino and bunyan",
+        ),
     ],
 )
 def test_json_dialects_give_the_same_header(line: str) -> None:

@@ -105,6 +105,13 @@ _SOLUTION = re.compile(
     re.IGNORECASE,
 )
 _MIN_SOLUTIONS = _MIN_THROWABLE_HEADINGS = 2
+# The first line of a runbook, a test plan, or a similar document.
+_GUIDE_TITLE = re.compile(
+    r"\b(?:runbook|playbook|test (?:plan|cases?)|troubleshooting|faq|cheat ?sheet"
+    r"|known (?:errors|issues|problems)|error (?:catalog(?:ue)?|codes|reference)"
+    r"|acceptance (?:tests?|criteria))\b|排障|排错|故障(?:排查|处理)|手册|手順書|ランブック|런북",
+    re.IGNORECASE,
+)
 # A release note entry: a list item that starts with an issue key.
 _RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
 _MANUAL_HEADINGS = 3
@@ -129,6 +136,7 @@ def is_document(lines: Sequence[str]) -> bool:
         or _is_code(filled)
         or _is_table(filled)
         or any(_ANSWER.match(line) for line in filled)
+        or _is_titled(filled)
         or _is_guide(filled)
     )
 
@@ -192,6 +200,14 @@ def _is_labelled(lines: Sequence[str]) -> bool:
         if not (_HEADING.match(line) or _UNDERLINE.fullmatch(following))
     )
     return bool(is_guide) and not any(map(_REPORT_WORDING.search, body))
+
+
+def _is_titled(lines: Sequence[str]) -> bool:
+    """Whether the first line is the title of a guide, and no line is a user's report."""
+    title = lines[0]
+    if _GUIDE_TITLE.search(title) is None or FAILURE.search(title) is not None:
+        return False
+    return not any(map(_REPORT_WORDING.search, lines))
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

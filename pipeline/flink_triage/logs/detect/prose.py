@@ -18,6 +18,11 @@ FAILURE = re.compile(
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
     r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
 )
+# A stack frame within a line. With three of them, the text is a part of a stack trace.
+_FRAME = re.compile(
+    r"\b(?:[a-z]\w{0,60}\.){2,12}[A-Z][\w$]{0,200}\.[\w$<>]{1,200}\(\w{1,200}\.(?:java|scala|kt):\d"
+)
+_MIN_FRAMES = 3
 # A field value that means "none", as in `error: ""` or `"failed": 0`.
 _IS_EMPTY = re.compile(
     r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
@@ -41,8 +46,13 @@ _NO_LOG = re.compile(
 
 
 def mentions_failure(text: str) -> bool:
-    """Whether the first 16,384 characters of ``text`` mention a failure without negating it."""
+    """Whether the first 16,384 characters of ``text`` mention a failure without negating it.
+
+    Frames of a stack trace count as a failure, too.
+    """
     text = text[:_MAX_CHARS]
+    if len(_FRAME.findall(text)) >= _MIN_FRAMES:
+        return True
     return any(
         _NEGATION.search(text, max(0, found.start() - 60), found.start()) is None
         and _IS_EMPTY.match(text, found.end()) is None

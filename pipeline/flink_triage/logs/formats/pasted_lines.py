@@ -9,15 +9,16 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 _RECORD = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 )
-# A stack frame that may lack "at", and its closing parenthesis or its whole source location.
+# A stack frame that may lack "at" or be a list item, and may lack its closing parenthesis or its
+# whole source location.
 _METHOD = (
     r"(?:[\w.-]{1,60}(?:@[\w.-]{1,30})?/)?(?:[a-z]\w{0,60}\.){1,12}"
     r"[A-Z][\w$]{0,200}\.[\w$<>]{1,200}"
 )
 _SOURCE = r"\w{1,200}\.(?:java|scala|kt)(?::\d{1,6})?"
 _CUT_FRAME = re.compile(
-    rf"[ \t]*(?:at[ ])?(?P<method>{_METHOD})\((?P<source>{_SOURCE})[ ]?\)?"
-    rf"|[ \t]*at[ ](?P<only>{_METHOD})(?:\([ ]?\)?)?"
+    rf"[ \t]*(?:at[ ]|[-*+][ ])?(?P<method>{_METHOD})\((?P<source>{_SOURCE})[ ]?\)?"
+    rf"|[ \t]*(?:at|[-*+])[ ](?P<only>{_METHOD})(?:\([ ]?\)?)?"
 )
 _MAX_LABEL_CHARS = 80
 _MAX_FRAME_CHARS = 1024
