@@ -190,6 +190,18 @@ def test_options_of_an_explained_symptom_are_not_in_the_patch(diagnose):
     assert incident.config == incident.diagnoses[0].remediation.config
 
 
+@pytest.mark.parametrize(
+    ("limit", "value"), [(805306368, "1 gb"), (268435456, "512 mb")], ids=["set", "default"]
+)
+def test_metaspace_is_not_set_below_the_limit_of_the_jvm(diagnose, limit: int, value: str) -> None:
+    runner = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+    log = line(0, f"    -XX:MaxMetaspaceSize={limit}", logger=runner)
+    log += failed(60, "java.lang.OutOfMemoryError: Metaspace\n\tat java.lang.A.b(A.java:1)\n")
+    (incident,) = diagnose(taskmanager=log).incidents
+    (config,) = incident.diagnoses[0].remediation.config
+    assert (config.key, config.value) == ("taskmanager.memory.jvm-metaspace.size", value)
+
+
 def test_a_cause_holds_the_values_of_the_log(diagnose):
     text = line(
         9, "java.lang.IllegalStateException: Unrecognized checkpoint version number: 6", "ERROR"

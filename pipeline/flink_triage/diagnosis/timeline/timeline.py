@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,16 @@ from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.timeline.clock_skew import Skew, find_skews
 from flink_triage.diagnosis.timeline.fold import is_thinned
 from flink_triage.model import Observation
+from flink_triage.settings import MIB
 from flink_triage.signatures import SignaturePack
 
 # Kinds of witnesses: an event outside the requested window, and a Flink log that was read.
 OUTSIDE_WINDOW = "outside-window"
 LOG_READ = "log-read"
+
+_METASPACE = re.compile(r"-XX:MaxMetaspaceSize=(\d{1,15})")
+# 256 MiB, the default of Flink.
+_DEFAULT_METASPACE = str(256 * MIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +282,10 @@ def _versions(observations: Sequence[Observation]) -> dict[str, str]:
 
 
 def _effective_config(observations: Sequence[Observation]) -> dict[str, str]:
-    """Options as last logged at startup; the options of the JobManager take precedence."""
+    """Options as last logged at startup; the options of the JobManager take precedence.
+
+    The limit of the metaspace is read from the options of the JVM if it is not logged otherwise.
+    """
     config: dict[str, str] = {}
     for wanted in (False, True):
         for observation in observations:
@@ -285,4 +294,19 @@ def _effective_config(observations: Sequence[Observation]) -> dict[str, str]:
                 continue
             if (observation.process == "jobmanager") is wanted:
                 config[lifecycle.key] = lifecycle.value or ""
+    for observation in observations:
+        limit = _metaspace_of(observation)
+        if limit is not None and limit != _DEFAULT_METASPACE:
+            config.setdefault(f"{observation.process}.memory.jvm-metaspace.size", f"{limit}b")
     return config
+
+
+def _metaspace_of(observation: Observation) -> str | None:
+    """The limit in bytes in a JVM option that a JobManager or TaskManager logged at startup."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None or lifecycle.kind != "jvm-option":
+        return None
+    if observation.process not in ("jobmanager", "taskmanager"):
+        return None
+    limit = _METASPACE.fullmatch(lifecycle.value or "")
+    return limit[1] if limit is not None else None
