@@ -47,9 +47,11 @@ _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs
 class Quality:
     """How well one signature is tested.
 
-    ``fires_on`` contains the examples of other signatures that this signature also matches, as
-    ``subsystem/name[index]``. ``microseconds`` is the mean time for matching an example or near
-    miss, in the fastest of several rounds, or 0 if there is none.
+    ``missed_examples`` is the number of its examples that it does not match, and
+    ``taken_near_misses`` the number of its near misses that it matches. ``fires_on`` contains the
+    examples of other signatures that this signature also matches, as ``subsystem/name[index]``.
+    ``microseconds`` is the mean time for matching an example or near miss, in the fastest of
+    several rounds, or 0 if there is none.
     """
 
     signature: str
@@ -280,7 +282,7 @@ def _microseconds(matcher: Matcher, texts: Sequence[str]) -> float:
 
 
 def render_quality(rows: Sequence[Quality]) -> str:
-    """A Markdown table; the times depend on the machine."""
+    """A Markdown table with one row per signature; the times depend on the machine."""
     lines = [
         "| signature | examples | near misses | alternatives without example | healthy matches "
         "| also matches | µs |",

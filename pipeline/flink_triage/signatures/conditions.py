@@ -120,7 +120,8 @@ def frame_names(frames_of_each: tuple[tuple[Frame, ...], ...]) -> str:
 def frames_found(names: str, wanted: Sequence[str]) -> Sequence[str]:
     """The items of ``wanted`` that match a frame.
 
-    An item matches if a frame name starts with it, possibly after omitting leading packages.
+    An item matches if a frame name starts with it, possibly after omitting leading packages or the
+    class.
     """
     return tuple(one for one in wanted if f".{_canonical(one)}" in names)
 

@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
 # For each field, a regex for valid values in a signature, and a regex that matches any value in a
 # log.
-_ASKED = {
+_FIELD_REGEXES = {
     "status": (re.compile(r"[1-5](?:\d\d|xx)"), r"(?P<status>\d{3})"),
     "code": (re.compile(r"[A-Za-z0-9][\w.-]{1,80}"), r"(?P<code>[^;:,()\n<>]{1,80})"),
     "state": (re.compile(r"[0-9A-Z]{2}(?:[0-9A-Z]{3}|xxx)"), r"(?P<state>[0-9A-Z]{5})"),
@@ -38,8 +38,8 @@ _WILDCARDS = {"status": ("x", r"\d"), "state": ("x", "[0-9A-Z]")}
 class Form:
     """One form in which a library prints an error.
 
-    ``states`` contains fields with fixed values. Error codes that have the column ``without`` are
-    not matched in this form.
+    ``states`` maps a field to the only values that the form represents. ``without`` is a column of
+    the family's table; the form does not apply to error codes that have a value in it.
     """
 
     literals: tuple[str, ...]
@@ -51,6 +51,7 @@ class Form:
 
     @property
     def printed(self) -> set[str]:
+        """The fields and table columns whose values the form prints."""
         texts = (*self.literals, self.regex or "", *self.throwables)
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
@@ -116,8 +117,8 @@ def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         known = family.known(name)
         for value in wanted:
-            if not _ASKED[name][0].fullmatch(value):
-                yield name, f'"{value}" is not a {name}; allowed: {_ASKED[name][0].pattern}'
+            if not _FIELD_REGEXES[name][0].fullmatch(value):
+                yield name, f'"{value}" is not a {name}; allowed: {_FIELD_REGEXES[name][0].pattern}'
             elif known and value not in known:
                 yield name, f'"{value}" is not known in {FORMS_DIRECTORY}/forms.yaml'
 
@@ -185,7 +186,7 @@ def _regex(template: str, family: Family, values: Mapping[str, Sequence[str]]) -
         name = found[1]
         wanted = values.get(name)
         if wanted is None:
-            return _ASKED[name][1]
+            return _FIELD_REGEXES[name][1]
         printed = [
             text for value in wanted for text in family.names.get(name, {}).get(value, [value])
         ]

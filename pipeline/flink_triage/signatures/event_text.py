@@ -24,7 +24,8 @@ from flink_triage.traces import mentioned
 MAX_REGEX_CHARS = 8 * 1024
 # A phrase of at least this length is usually specific to one library.
 _DISTINCTIVE_CHARS = 20
-# "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
+# Values that a user omitted or masked: "Job **** not found", "size XXXX", "job 5e21…9a07",
+# "of job <id>".
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
 # The newline prevents literals from matching across the cut.
 _CUT = "\n"

@@ -84,7 +84,7 @@ def _unit(index: int, alternative: Alternative) -> Hashable:
 
 
 def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable, set[int]]:
-    """The examples that each alternative matches."""
+    """The indexes of the examples that each alternative matches; an ``error`` counts as one."""
     taken: dict[Hashable, set[int]] = {}
     for index, alternative in enumerate(signature.alternatives):
         alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)

@@ -84,7 +84,7 @@ def lint_signature(signature: Signature) -> tuple[Problem, ...]:
 
 
 def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Fields that the user must complete after ``signatures new``."""
+    """Report fields that still contain a ``TODO`` of ``signatures new``."""
     remediation = signature.remediation
     texts = {
         "title": signature.title,
@@ -153,7 +153,7 @@ def _lint_stated(value: ComputedValue, groups: frozenset[str]) -> Iterator[str]:
 
 
 def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Report a capture that remedies compare with several texts, which indicates several causes."""
+    """Report a capture tested against several regexes: the signature describes several causes."""
     tested: dict[str, dict[str, str]] = {}
     for index, change in enumerate(signature.remediation.config):
         for name, pattern in (change.when.captures if change.when else {}).items():
@@ -219,7 +219,10 @@ def _bare_digits(pattern: str) -> list[str]:
 
 
 def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
-    """CPU seconds of the slowest search in adversarial texts; stops at the first slow search."""
+    """CPU seconds of the slowest search in adversarial texts; stops at the first slow search.
+
+    A search that is stopped after one second counts as one second.
+    """
     compiled = regex.compile(pattern)
     slowest = 0.0
     for text in hostile_texts(literals):

@@ -38,6 +38,7 @@ from flink_triage.traces import extract
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 
 _MAX_FOUND_IN_FRAMES = 256
+# Characters between a literal and a value; a cut text may end with them.
 _BEFORE_VALUES = " .:'\""
 # Minimum length of a partial match at the end of a cut text; shorter ones are coincidental.
 _MIN_CUT_CHARS = 10
@@ -55,7 +56,7 @@ class _Found:
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """Sorts by distance from the root cause (outside of a trace last), then by specificity."""
+        """A sort key: distance from the root cause (last if outside of a trace), specificity."""
         return (self.depth is None, self.depth or 0, -self.specificity)
 
 
@@ -111,10 +112,10 @@ class Matcher:
 
         ``message`` and ``trace`` are the result of ``traces.extract``. A signature matches once,
         with its best alternative; with ``sequence``, it matches once per matching alternative.
-        Conditions on unknown properties (level, logger, process) are treated as met. If an
-        alternative of a benign signature of severity ``info`` has a logger condition and matches an
-        event with a logger, signatures with other roles do not match the logged exception. A
-        fallback matches only if no other signature explains the event (``explains_event``).
+        Conditions on unknown properties (level, logger, process) are treated as met. If a benign
+        signature of severity ``info`` matches the logger of the event, the logged exception is
+        harmless, so signatures with other roles do not match it. A fallback matches only if no
+        other signature explains the event (``explains_event``).
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
@@ -212,7 +213,8 @@ class Matcher:
     ) -> tuple[int, Mapping[str, str]] | None:
         """The position of the alternative in a piece of the text, and its captures.
 
-        A text that a user may have typed may end where the regex expects a value.
+        ``None`` if it does not match. If a user may have typed the text, literals that identify the
+        failure suffice where the text omits, masks, or cuts off a value that the regex requires.
         """
         positions = [piece.text.find(literal) for literal in alternative.literals]
         if any(position < 0 for position in positions):
@@ -249,7 +251,7 @@ class Matcher:
         return found is not None and len(found[0]) >= _MIN_CUT_CHARS
 
     def _search_frames(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
-        """Like ``_run_regex``; the result is stored, because repeated events have equal frames."""
+        """Search frames with a regex; results are cached, as repeated events have equal frames."""
         key = (signature_id, pattern, text, position)
         if key in self._found_in_frames:
             return self._found_in_frames[key]
@@ -330,7 +332,10 @@ def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
 
 
 def _depth(alternative: Alternative, text: EventText) -> int | None:
-    """The depth of an alternative whose text was found outside of the throwables."""
+    """The depth of the throwable with the required class, or else with one of the literals.
+
+    ``None`` if there is no such throwable. Used if the text was found outside of the throwables.
+    """
     types = alternative.throwables or alternative.root_causes
     if types:
         return next(

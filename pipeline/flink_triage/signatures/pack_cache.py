@@ -1,4 +1,4 @@
-"""Caches packs, and what is derived from them, for later startups.
+"""Caches packs, and data derived from them, on disk for later startups.
 
 The key of an object is a digest of everything that the object depends on.
 """

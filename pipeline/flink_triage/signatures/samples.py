@@ -33,9 +33,9 @@ _ROLE_RANK = {
 class Overlap:
     """The signatures that match one sample, other than the signature that owns the sample.
 
-    ``beaten_by`` contains those that do not rank below the owner (generic signatures last, then by
-    role, distance from the root cause, and specificity) although no chain of ``explains`` connects
-    the two.
+    ``beaten_by`` contains those that rank above or equal to the owner, although no chain of
+    ``explains`` connects the two. Generic signatures rank last; others rank by role, distance from
+    the root cause, and specificity.
     """
 
     owner: str

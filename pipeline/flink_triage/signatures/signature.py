@@ -63,12 +63,12 @@ class Alternative:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts, one of which occurs in every event that matches; empty without literals.
+        """Texts of which every matching event contains at least one; empty without literals.
 
         A scanner searches for these texts. They are the longest literal, which is usually the
         rarest, or the simple names of the required classes, if the literals are short or common.
-        Exceptions are a user's text with typos and a throwable whose class is hidden
-        (``hides_class``): such an event may match without containing any of these texts.
+        An event may match without any of these texts if a user's text has typos, or if the class
+        of its throwable is hidden (``hides_class``).
         """
         if not self.literals:
             return ()
@@ -103,7 +103,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Conditions of a config change: Flink lines, other options' values, and captures (regexes)."""
+    """Conditions of a config change: Flink versions, other options' values, and captures.
+
+    ``flink`` is a range such as ``>=1.15,<2.0``. A value of ``options`` is the required value or a
+    regex for it; a value of ``captures`` is a regex that is searched in the capture.
+    """
 
     flink: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -243,12 +247,12 @@ class Signature:
 
     @property
     def is_unspecific(self) -> bool:
-        """Whether it may match exceptions of any code, which may have handled them."""
+        """Whether it may match exceptions of any code, including exceptions that were handled."""
         return self.is_generic or self.precedence == "fallback"
 
     @property
     def is_order(self) -> bool:
-        """Whether it is an orderly shutdown; a minor trigger is an action that a user requested."""
+        """Whether it is an orderly stop, such as a requested shutdown: a trigger that is minor."""
         return self.role == "trigger" and self.severity == "minor"
 
     @property
@@ -259,7 +263,7 @@ class Signature:
 
     @property
     def is_episodic(self) -> bool:
-        """Whether a single match is not sufficient, so that ``episode_match`` must be true."""
+        """Whether it requires several matches in an episode, which ``episode_match`` checks."""
         return self.mode == "sequence" or self.count > 1
 
     @property

@@ -191,12 +191,12 @@ def _agreements(near: Near) -> Iterator[str]:
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
     """Conditions of the most similar alternative that are not met, and a different component."""
-    form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
-    classes = form.root_causes or form.throwables
+    nearest = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
+    classes = nearest.root_causes or nearest.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):
         named = " or ".join(map(simple_name, classes[:_MAX_CLASSES]))
         yield f"{named} is expected, but is neither outermost nor the root cause"
-    missing = _missing(form, seen)
+    missing = _missing(nearest, seen)
     if missing:
         yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not in the message'
     theirs = {part for name in classes if (part := part_of(name)) is not None}
@@ -205,5 +205,5 @@ def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
         yield f"it is a failure of {' or '.join(sorted(theirs))}, but this one is of {here}"
 
 
-def _missing(form: Alternative, seen: _Seen) -> list[str]:
-    return [literal for literal in form.literals if literal not in seen.text]
+def _missing(alternative: Alternative, seen: _Seen) -> list[str]:
+    return [literal for literal in alternative.literals if literal not in seen.text]

@@ -46,7 +46,7 @@ def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -
 
     The class of the outermost throwable is added if there are neither ``wrappers`` nor user frames.
     ``wrappers`` are the depths (0 is the root cause) of throwables that only report that an
-    operation failed. There are no terms if the root cause is one of them or was cut off, or if the
+    operation failed. Empty if the root cause is one of the ``wrappers`` or was cut off, or if the
     job's own code failed.
     """
     root = observation.root_cause_type

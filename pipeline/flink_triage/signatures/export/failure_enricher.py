@@ -58,7 +58,7 @@ def failure_enricher(pack: SignaturePack) -> EnricherRules:
             left_out[signature.id] = "; ".join(dict.fromkeys(lost.values()))
             continue
         left_out.update({f"{signature.id}: {place}": r for place, r in lost.items()})
-        kept.append(_as_asked(signature, reasons))
+        kept.append(_reduced(signature, reasons))
     return EnricherRules(build_pack(kept), left_out, pack.digest)
 
 
@@ -98,17 +98,19 @@ def _why_no_regex(alternative: Alternative) -> str | None:
     return None
 
 
-def _as_asked(signature: Signature, reasons: list[str | None]) -> Signature:
+def _reduced(signature: Signature, reasons: list[str | None]) -> Signature:
     pairs = zip(signature.alternatives, reasons, strict=True)
     return replace(
         signature,
-        alternatives=tuple(_nameless(one) for one, reason in pairs if reason is None),
+        alternatives=tuple(_throwable_conditions(one) for one, reason in pairs if reason is None),
         # A veto with scope "message" cannot match, because there is no log line.
-        vetoes=tuple(_nameless(veto) for veto in signature.vetoes if veto.scope != "message"),
+        vetoes=tuple(
+            _throwable_conditions(veto) for veto in signature.vetoes if veto.scope != "message"
+        ),
     )
 
 
-def _nameless(alternative: Alternative) -> Alternative:
+def _throwable_conditions(alternative: Alternative) -> Alternative:
     """Remove the conditions that do not apply to a throwable."""
     return replace(alternative, loggers=(), levels=(), process=None)
 

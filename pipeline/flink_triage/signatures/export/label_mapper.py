@@ -84,7 +84,10 @@ def render_label_mapper(labels: Mapping[str, str], form: LabelMapperForm = "conf
 
 
 def _signature_regex(signature: Signature) -> str | None:
-    """One regex for all alternatives, because the operator adds a label per matching entry."""
+    """One regex for all alternatives, because the operator adds a label per matching entry.
+
+    Alternatives that a message alone does not identify are omitted; ``None`` if all are omitted.
+    """
     patterns = [
         pattern
         for index, alternative in enumerate(signature.alternatives)
