@@ -52,7 +52,7 @@ def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
 
 
 def _over_lines(problems: Iterable[_EntryProblem]) -> Iterator[tuple[str, str]]:
-    """The problems, with one entry for all Flink lines that have the same problem."""
+    """The field and reason of each problem, combined for all Flink lines that have the problem."""
     lines: dict[tuple[str, str], list[str]] = {}
     for part, reason, line in problems:
         lines.setdefault((part, reason), []).append(line)

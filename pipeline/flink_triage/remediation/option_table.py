@@ -19,7 +19,7 @@ from flink_triage.remediation.versions import LINES, NEWEST
 from flink_triage.signatures.pack import builtin_pack_directory
 
 # Maximum number of cached lookups, because a configuration in a log may contain any number of keys.
-_ASKED = 8192
+_MAX_LOOKUPS = 8192
 # Options of Flink 2.x that all earlier lines pass to the S3 client
 # (docs/deployment/filesystems/s3, and MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
 _PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
@@ -143,8 +143,8 @@ class OptionTable:
 
         If the line has an option ``key``, this is ``key``. Otherwise, it is the option that reads
         ``key`` as an old name, or else one of the older and newer names of ``key``: a current one,
-        or else a deprecated one. If the line has none of these, but probably has the option,
-        because its module was not published for the line, it is ``key``. A key of an open family
+        or else a deprecated one. If there is no such name, it is still ``key`` if the line probably
+        has the option, but the option's module was not published for it. A key of an open family
         (``s3.*``, ``metrics.reporter.*``) that is not an option, or that is only a fallback key of
         one, is returned unchanged for every line. An entry of a map option is returned for each
         line that has the map. ``None`` if the line has no such option.
@@ -279,7 +279,7 @@ class OptionTable:
         newest = self._own(key, NEWEST)
         return newest if newest and values.is_quantity(newest.type, newest.default) else own
 
-    @lru_cache(maxsize=_ASKED)  # noqa: B019
+    @lru_cache(maxsize=_MAX_LOOKUPS)  # noqa: B019
     def _own(self, key: str, line: str) -> Option | None:
         known = self._key_for(key, line)
         if known is None:
@@ -303,7 +303,7 @@ class OptionTable:
         nearest = sorted(LINES, key=lambda other: abs(LINES.index(other) - index))
         yield from ((key, near) for near in nearest)
 
-    @lru_cache(maxsize=_ASKED)  # noqa: B019
+    @lru_cache(maxsize=_MAX_LOOKUPS)  # noqa: B019
     def _key_for(self, key: str, line: str) -> str | None:
         option = self.option(key, line)
         if option.is_own:

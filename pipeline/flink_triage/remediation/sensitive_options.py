@@ -14,9 +14,10 @@ _HARMLESS_TYPES = (
 
 
 def is_sensitive(key: str, type_: str | None = None) -> bool:
-    """Whether the value of ``key`` may be a secret; values of ``_HARMLESS_TYPES`` are not.
+    """Whether the value of ``key`` may be a secret, according to the words in the key.
 
-    For example, ``security.delegation.tokens.enabled`` contains the word "token", but is a Boolean.
+    Booleans, enums, numbers, durations, and sizes are not secrets. For example,
+    ``security.delegation.tokens.enabled`` contains the word "token", but is a Boolean.
     """
     if type_ is not None and type_.startswith(_HARMLESS_TYPES):
         return False

@@ -45,7 +45,7 @@ def _applies(step: str, text: str) -> bool | None:
 
 @lru_cache(maxsize=4096)
 def _messages_of(step: str) -> tuple[tuple[str, ...], ...]:
-    """The messages at the beginning of a step, each split where it stands for any text."""
+    """The messages at the beginning of a step, each split at omissions and placeholders."""
     found = _FOR_MESSAGES.match(step)
     messages = _QUOTED.findall(found["messages"]) if found else ()
     split = (_ANYTHING.split(message.casefold()) for message in messages)
