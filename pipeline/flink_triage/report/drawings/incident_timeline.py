@@ -65,11 +65,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry.
+    """Timeline entries as marks; positions and widths are percentages such as ``1.00%``.
 
-    They are ``None`` if the incident is not a failure, or if its start is unknown or outside of the
-    chart. ``undated`` is the number of entries without a time, and ``left_out`` is the number of
-    entries that exceed the limit.
+    ``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry. They are
+    ``None`` if the incident is not a failure, or if its start is unknown or outside of the chart.
+    ``undated`` is the number of entries without a time, and ``left_out`` is the number of entries
+    that exceed the limit.
     """
 
     marks: tuple[Mark, ...]
@@ -137,7 +138,7 @@ def _mark(entry: TimelineEntry, start: datetime, end: datetime) -> Mark:
 
 
 def ticks_of(start: datetime, end: datetime) -> tuple[Tick, ...]:
-    """Up to ``_MAX_TICKS + 1`` round times within the span; empty if it contains none."""
+    """Up to six round times within the span; empty if it contains none."""
     span = (end - start).total_seconds()
     step = next((step for step in _STEPS_SECONDS if span / step <= _MAX_TICKS), None)
     if step is None:

@@ -16,7 +16,10 @@ from flink_triage.report.facts import wording
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``x`` and ``end`` are the start and the end; ``outcome`` selects the mark at the end."""
+    """One incident, from ``x`` to ``end`` in percent of the width.
+
+    ``outcome`` selects the mark at the end, and ``tone`` the color.
+    """
 
     x: str
     end: str

@@ -12,7 +12,7 @@ _MAX_JOBS = 4
 def reach(incident: Incident) -> str | None:
     """The number of jobs with their names, the number of hosts, and the minute with most faults.
 
-    ``None`` for fewer than two jobs. At most ``_MAX_JOBS`` names are listed.
+    ``None`` for fewer than two jobs. At most four names are listed.
     """
     radius = incident.blast_radius
     if radius is None or len(radius.jobs) < 2:

@@ -28,7 +28,7 @@ _MAX_WRAPPED = 2
 _MAX_PARTS = 3
 
 # Exceptions without a message that only wrap a cause; if one is last, the trace was truncated.
-_CARRIERS = (
+_BARE_WRAPPERS = (
     "java.lang.reflect.InvocationTargetException",
     "java.lang.reflect.UndeclaredThrowableException",
     "java.util.concurrent.CompletionException",
@@ -42,7 +42,7 @@ _CLIENTS = (
 )
 # Classes that check arguments: the location of the failure is their caller.
 _CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
-_BEHEADED = (
+_START_IS_MISSING = (
     "the trace begins in the middle of its frames: the exception is above them in the original log"
 )
 # The last frames of a complete trace: the start of a thread or of a program.
@@ -114,7 +114,7 @@ def naming(failure: UnknownFailure) -> str:
 
 def _failure(trace: StackTrace) -> Failure:
     chain = trace.throwables
-    named = [i for i, t in enumerate(chain) if t.type and not _is_carrier(t)]
+    named = [i for i, t in enumerate(chain) if t.type and not _is_bare_wrapper(t)]
     at = named[-1] if named else len(chain) - 1
     thrown, around = chain[at], chain[:at][::-1]
     inward = [t for t in (*chain[at:][::-1], *around) if not t.type.startswith(_CLIENTS)]
@@ -127,7 +127,7 @@ def _failure(trace: StackTrace) -> Failure:
         own_code=_frame(own) if own is not None and own != place else None,
         part=_parts(inward, place),
         search_for=_search(thrown, place),
-        cut=_cut(chain) if thrown.type else _BEHEADED,
+        cut=_cut(chain) if thrown.type else _START_IS_MISSING,
     )
 
 
@@ -138,8 +138,8 @@ def _thrown(throwable: Throwable) -> str | None:
     return text if throwable.message else f"{text}, without a message"
 
 
-def _is_carrier(throwable: Throwable) -> bool:
-    return throwable.type in _CARRIERS and not throwable.message
+def _is_bare_wrapper(throwable: Throwable) -> bool:
+    return throwable.type in _BARE_WRAPPERS and not throwable.message
 
 
 def _shortened(throwable: Throwable) -> str:
@@ -228,7 +228,7 @@ def _search(thrown: Throwable, place: Frame | None) -> str | None:
 def _cut(chain: Sequence[Throwable]) -> str | None:
     """The reason why the innermost throwable may not be the last one of the original trace."""
     root = chain[-1]
-    if _is_carrier(root):
+    if _is_bare_wrapper(root):
         return f"{root.type} only wraps its cause: search for it below this in the original log"
     if root.type in OMITTED_STACKS and not (
         root.message or root.frames or root.omitted_frame_count

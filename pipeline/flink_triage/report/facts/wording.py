@@ -141,8 +141,8 @@ def job_of(incident: Incident) -> str | None:
     return "job " + " ".join(parts) if parts else None
 
 
-def standing(diagnosis: Diagnosis) -> str:
-    """The meaning of rank 1 for a diagnosis of this role."""
+def rank_1_label(diagnosis: Diagnosis) -> str:
+    """The label of a diagnosis with rank 1, according to its role; other roles are returned."""
     return {
         "trigger": "root cause",
         "contributing": "contributing cause",
@@ -159,9 +159,10 @@ def percent(confidence: float) -> str:
 
 
 def where(diagnosis: Diagnosis, *, is_short: bool = False) -> tuple[str, ...]:
-    """Tasks with their subtasks, then hosts: ``both subtasks of "Customer Totals"``.
+    """The affected tasks and hosts: ``both subtasks of "Customer Totals"``, ``host worker-3``.
 
-    With ``is_short``, only the first operator of a long chain is shown.
+    Names without a subtask number come first. With ``is_short``, only the first operator of a long
+    chain is shown.
     """
     tasks: dict[tuple[str, str], list[str]] = {}
     places = []
@@ -323,7 +324,10 @@ def _masked(coverage: Coverage) -> str:
 
 
 def gap_label(item: Quarantined) -> str:
-    """The words before a path; empty for an undiagnosed deployment, whose reason states this."""
+    """The label of an input that was not read; empty for a deployment that was not diagnosed.
+
+    The reason of the latter already states that it was not diagnosed.
+    """
     return "" if item.is_undiagnosed else "not read: "
 
 

@@ -54,9 +54,11 @@ class Limits:
     gaps: int = 100
 
     def smaller(self, share: float) -> Limits:
-        """Limits for a page of about ``share`` of the size: smaller sections, then fewer of them.
+        """Lower limits, for a page of about ``share`` of its current size.
 
-        The table of deployments is shortened last, because it is the overview of a fleet.
+        The first call shortens the sections, and later calls omit sections. The table of
+        deployments is shortened last, because it is the overview of a fleet. Limits that cannot be
+        lowered are returned unchanged.
         """
         if self.evidence > _LEAN["evidence"]:
             return replace(self, **{n: min(v, getattr(self, n)) for n, v in _LEAN.items()})

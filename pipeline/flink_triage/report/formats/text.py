@@ -1,7 +1,7 @@
-"""Renders a result as plain text for a terminal: verdict first, folded, with log text cleaned.
+"""Renders a result as plain text for a terminal: verdict first, wrapped, with log text cleaned.
 
-Only lines to paste into a configuration file may be wider than the page, because a folded option is
-invalid.
+Only lines to paste into a configuration file may be wider than the page, because a wrapped option
+is invalid.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def render_text(
     width: int = 80,
     patch: PatchRenderer | None = None,
 ) -> str:
-    """The complete result as lines that end in a newline.
+    """The complete result as lines that end in a newline, wrapped at ``width`` (at least 40).
 
     ``verbose`` shows more, such as reasons, alternatives, references, all steps, and timelines.
     """
@@ -57,7 +57,7 @@ def render_text(
 
 
 class _Page:
-    """Lines under construction; styles are added after folding, so that they do not add width."""
+    """Lines under construction; styles are added after wrapping, so that they do not add width."""
 
     def __init__(self, width: int, color: bool) -> None:
         self.lines: list[str] = []
@@ -67,7 +67,7 @@ class _Page:
     def add(
         self, text: str, *, indent: int = 0, hang: int = 0, style: str = "", label: str = ""
     ) -> None:
-        """Add a folded paragraph after ``label``; continuation lines align with the first line."""
+        """Add a wrapped paragraph after ``label``; continuation lines align with the first line."""
         if columns_of(label) > self.width // 2:
             text, label = f"{label} {text}", ""
         start = " " * indent + label
@@ -129,7 +129,9 @@ class _Writer:
         version = f"Flink {one_line(incident.flink_version)}" if incident.flink_version else None
         parts = [one_line(incident.deployment), wording.job_of(incident), version]
         head = " · ".join([part for part in parts if part] + [wording.state(incident)])
-        self._page.add(_held(head), hang=2, style="title" if incident.is_failure else "healthy")
+        self._page.add(
+            _without_breaks(head), hang=2, style="title" if incident.is_failure else "healthy"
+        )
         if not incident.is_failure:
             self._quiet(incident)
             return
@@ -353,7 +355,7 @@ class _Writer:
         self._more(left_out, _INDENT)
 
     def _more(self, left_out: int, indent: int) -> None:
-        """The number of entries that are left out, and where they are shown."""
+        """Add the number of omitted entries, and where they are shown."""
         if left_out:
             place = "see the JSON output" if self._verbose else "-v"
             self._page.add(f"{left_out} more: {place}", indent=indent, style="faint")
@@ -361,7 +363,7 @@ class _Writer:
     def _coverage(self, result: Result) -> None:
         coverage = result.coverage
         self._page.blank()
-        self._page.add(_held(wording.coverage_line(coverage)), hang=2)
+        self._page.add(_without_breaks(wording.coverage_line(coverage)), hang=2)
         shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
         for quarantined in shown:
             line = f"{quarantined.path}: {quarantined.reason}"
@@ -379,7 +381,7 @@ class _Writer:
         self._page.add(one_line(text), indent=_INDENT, label=f"{label}: ")
 
 
-def _held(line: str) -> str:
-    """The line, with breaks allowed only between its parts, and in bracketed lists."""
-    held = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
-    return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), held)
+def _without_breaks(line: str) -> str:
+    """The line, to be wrapped only at `` · ``, and after a comma in parentheses."""
+    parts = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
+    return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), parts)
