@@ -44,11 +44,11 @@ _LAST_DAY = datetime(2026, 11, 21)
 
 
 def demo_fleet(folder: Path, days: int = 30) -> Path:
-    """Write six deployments, one of them healthy, with logs of the ``days`` days up to `_LAST_DAY`.
+    """Write the logs of six deployments, one of them healthy, over the ``days`` days to 2026-11-21.
 
-    A deployment consists of copies of a real log, one for each of its days in `_FLEET`; a day after
-    ``days`` is omitted. Dates are shifted, and job and task ids are replaced consistently in all
-    files of a day; times of day are kept. Returns ``folder``, which contains one directory per
+    A deployment consists of copies of a real log, one for each day on which it has events. Days
+    after ``days`` are omitted. Dates are shifted, and job and task ids are replaced consistently in
+    all files of a day; times of day are kept. Returns ``folder``, which contains one directory per
     deployment. Raises ``EnvironmentProblem`` if the demo logs are not installed.
     """
     homes = {path.parent.name: path for path in demo_logs()}

@@ -196,9 +196,10 @@ def main(
 ) -> int:
     """Run one command and return its exit code.
 
-    Invalid input does not raise an exception, except that argparse raises ``SystemExit`` for some
-    invalid flags. It also does so for ``--help``, ``--version``, and ``--print-completion``.
-    ``on_result`` receives the result that the command has written, if any.
+    If the first argument is an existing path or a URI, the command is ``diagnose``. Invalid input
+    does not raise an exception, except that argparse raises ``SystemExit`` for some invalid flags.
+    It also does so for ``--help``, ``--version``, and ``--print-completion``. ``on_result``
+    receives the result that the command has written, if any.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and ("://" in words[0] or os.path.exists(words[0])):
@@ -232,9 +233,10 @@ def main(
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """The arguments; ``UsageError`` for an unknown command or flag suggests a similar name, if any.
+    """Parse the arguments.
 
-    Any other invalid argument ends the process with the message of argparse and exit code 2.
+    Raises ``UsageError`` for an unknown command or flag, with a similar name if there is one. Any
+    other invalid argument ends the process with the message of argparse and exit code 2.
     """
     commands_of = _actions_of(parser)
     first = words[0] if words else "-"

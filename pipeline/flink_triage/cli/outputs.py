@@ -61,6 +61,11 @@ def _screen_width() -> int:
 
 
 def exit_code(result: Result, fail_on: str, strict: bool) -> int:
+    """The exit code of a command that produced ``result``; see `exit_codes`.
+
+    ``fail_on`` is the lowest severity that counts as a finding, or ``none``. Findings take
+    precedence over input without a diagnosis, and over incomplete input (only if ``strict``).
+    """
     coverage = result.coverage
     if fail_on != "none":
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]

@@ -16,7 +16,10 @@ _COLUMNS = 60
 
 
 class ProgressLine:
-    """One line that is rewritten in place; not printed without a terminal, or with ``--quiet``."""
+    """One line that is rewritten in place; not printed without a terminal, or with ``--quiet``.
+
+    Call it with the number of bytes read so far and the total.
+    """
 
     def __init__(self, is_quiet: bool) -> None:
         self._is_shown = not is_quiet and sys.stderr.isatty()

@@ -35,16 +35,16 @@ _HEAD_BYTES = 64 * KIB
 
 
 def check_worker(spark: SparkSession, path: str) -> list[Check]:
-    """Checks in a worker, each in a separate query, because a check may kill the worker.
+    """Run the checks in a worker, each in a separate query, because a check may kill the worker.
 
     ``path`` is a URI, a file, or a folder with a file in it. Raises ``UsageError`` for other paths.
     """
     file = first_file(path)
     return [
-        _asked(spark, "worker", lambda: describe_worker()),
-        _asked(spark, "input", lambda: read_head(file)),
-        _asked(spark, "diagnosis", lambda: diagnose_demo()),
-        _asked(spark, "memory", lambda: hold_memory(WORKER_BYTES)),
+        _check_in_worker(spark, "worker", lambda: describe_worker()),
+        _check_in_worker(spark, "input", lambda: read_head(file)),
+        _check_in_worker(spark, "diagnosis", lambda: diagnose_demo()),
+        _check_in_worker(spark, "memory", lambda: hold_memory(WORKER_BYTES)),
     ]
 
 
@@ -97,7 +97,7 @@ def _resident_bytes() -> int:
     return int(pages) * resource.getpagesize()
 
 
-def _asked(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
+def _check_in_worker(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
     from flink_triage.spark.runtime.doctor import Check
 
     def in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
