@@ -98,7 +98,7 @@ def cases_of(megabytes: int) -> Mapping[str, Case]:
             0.90,
         ),
         "tiny-files": Case(
-            "files of 4 KB, against the copy", Work("run", tiny), Work("copy", tiny), 1.0
+            "files of 4 KiB, against the copy", Work("run", tiny), Work("copy", tiny), 1.0
         ),
         "signatures-100": Case(
             "100 signatures more, against the pack alone", replace(run, signatures=100), run, 1.15
@@ -118,7 +118,7 @@ def cases_of(megabytes: int) -> Mapping[str, Case]:
             True,
         ),
         "small": Case(
-            "5 MB, against a bare session that writes and reads a row",
+            "5 MiB, against a bare session that writes and reads a row",
             Work("run", small),
             Work("bare", small),
             1.8,
@@ -177,7 +177,7 @@ class Outcome:
     def row(self) -> str:
         ratio = statistics.median(self.ratios)
         spread = f"{min(self.ratios):.2f}-{max(self.ratios):.2f}"
-        sign = "holds" if ratio <= self.case.wanted else "does not hold"
+        sign = "met" if ratio <= self.case.wanted else "not met"
         return (
             f"| {self.case.title} | {ratio:.2f} ({spread}) | {self.case.wanted:.2f} | {sign} "
             f"| {self.ours_mb_per_second:.0f} | {self.peer_mb_per_second:.0f} "
@@ -187,7 +187,7 @@ class Outcome:
 
 
 HEADING = (
-    "| case | ratio (spread) | wanted | | ours MB/s | peer MB/s "
+    "| case | ratio (spread) | target | | ours MB/s | peer MB/s "
     "| ours ms/MB | peer ms/MB | JVM MB | Python MB |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -249,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = sorted(set(wanted) - set(names))
     if unknown:
         parser.error(f"--cases: got {', '.join(unknown)}, allowed: all, {', '.join(names)}")
-    print(f"{os.cpu_count()} cores, {given.megabytes} MB, {given.pairs} pairs\n\n{HEADING}")
+    print(f"{os.cpu_count()} cores, {given.megabytes} MiB, {given.pairs} pairs\n\n{HEADING}")
     with _scratch(given.scratch) as scratch:
         for name in wanted:
             case = cases_of(given.megabytes)[name]

@@ -220,7 +220,7 @@ def _from_blind_collections() -> Iterator[_Answer]:
 
 
 def fit(samples: Sequence[Sample], start: Array | None = None) -> Array:
-    """The log odds of each of ``_COLUMNS``: a penalized logistic regression by Newton's method."""
+    """The log odds of each property: a penalized logistic regression by Newton's method."""
     design = _design(samples)
     right = np.array([sample.right for sample in samples])
     weight = np.array([sample.weight for sample in samples])
@@ -229,9 +229,9 @@ def fit(samples: Sequence[Sample], start: Array | None = None) -> Array:
     log_odds = np.zeros(len(_COLUMNS)) if start is None else start.copy()
     for _ in range(_ROUNDS):
         shares = _shares(design, log_odds)
-        slope = design.T @ (weight * shares - right) + penalty * log_odds
-        bend = (design * (weight * shares * (1.0 - shares))[:, None]).T @ design
-        step = np.linalg.solve(bend + np.diag(penalty), slope)
+        gradient = design.T @ (weight * shares - right) + penalty * log_odds
+        hessian = (design * (weight * shares * (1.0 - shares))[:, None]).T @ design
+        step = np.linalg.solve(hessian + np.diag(penalty), gradient)
         log_odds -= step
         if np.abs(step).max() < 1e-9:
             break

@@ -147,8 +147,8 @@ def print_times(pack: SignaturePack) -> None:
     for observation in observations:
         nearest(observation, pack, index)
     each = (time.process_time() - parsed) / len(observations)
-    print(f"an index of {len(terms)} signatures {1000 * (built - began):.0f} ms, ", end="")
-    print(f"a failure {1000 * each:.2f} ms")
+    print(f"index of {len(terms)} signatures: {1000 * (built - began):.0f} ms, ", end="")
+    print(f"search for one failure: {1000 * each:.2f} ms")
 
 
 @cache
@@ -178,7 +178,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not one.is_right:
                 print(f"  {one.signature}[{one.example}]: {', '.join(one.found) or 'nothing'}")
     found = neighbours_of_own_failures(_pack())
-    print(f"failures of a job's own code: {len(found)} of {len(list(own_failures()))} get any")
+    total = len(list(own_failures()))
+    print(f"failures of a job's own code with similar failures: {len(found)} of {total}")
     for text, similar in found.items():
         print(f"  {text.splitlines()[1]}: {', '.join(one.signature for one in similar)}")
     print_times(_pack())

@@ -160,7 +160,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
     print(f"consequences     {_share(seen, consequences)}")
     print(f"false alarms     {_share(alarms, negatives)} of healthy or foreign logs")
     honest = [a for a in unknown if "diagnosed" not in a.verdicts]
-    print(f"undetermined     {_share(honest, unknown)} where the pack has no such class")
+    print(f"undetermined     {_share(honest, unknown)} of failures without a signature")
     _print_reliability(positives)
     for answer in answers:
         line = _miss(answer)
@@ -206,7 +206,7 @@ def _miss(answer: Answer) -> str | None:
     if labelled.root is None:
         if "diagnosed" not in answer.verdicts:
             return None
-        return f"GUESS  {name}: no class for {labelled.label}; said {answered}"
+        return f"GUESS  {name}: no signature for {labelled.label}; said {answered}"
     if not labelled.root:
         return f"ALARM  {name}: {labelled.label}; said {answered}" if answer.is_alarm else None
     if not answer.is_top(1):

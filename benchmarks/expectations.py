@@ -75,7 +75,7 @@ def print_expectations(checked: list[Checked]) -> None:
     alarms = [o for o in checked if o.is_negative and o.verdict in ("diagnosed", "undetermined")]
     missed = [o for o in checked if not o.is_negative and o.verdict == "healthy"]
     print(f"as expected      {len(right)} of {len(checked)}")
-    print(f"kinds with one   {sum(met[kind] > 0 for kind in kinds)} of {len(kinds)}")
+    print(f"kinds with a hit {sum(met[kind] > 0 for kind in kinds)} of {len(kinds)}")
     print(f"false alarms     {len(alarms)} of {sum(one.is_negative for one in checked)}")
     print(f"called healthy   {len(missed)} of {sum(not one.is_negative for one in checked)}")
     for one in checked:

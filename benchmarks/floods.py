@@ -2,7 +2,7 @@
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of about ``FILE_BYTES``. Except for the form ``errors``, most
+Each flood is one deployment in files of about 50 MB. Except for the form ``errors``, most
 of the text comes from ``tests/logs``. Timestamps are new in each event, and ids, subtasks, and
 other parts vary.
 """

@@ -43,7 +43,7 @@ NPE = "operator/user-code-exception/npe-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
 # The logs of each deployment, one per hour, repeated.
-STANDING = {
+CONTINUING = {
     "orders": (HEALTHY,),
     "totals": (NPE,),
     "pricing": (HEALTHY, READ_ONLY),
@@ -84,7 +84,7 @@ def dated(text: str, hour: int) -> str:
 def write_hour(fleet: Path, hour: int) -> int:
     """Write the fleet's logs of one hour; return the number of bytes."""
     written = 0
-    logged = {name: parts[hour % len(parts)] for name, parts in STANDING.items()}
+    logged = {name: parts[hour % len(parts)] for name, parts in CONTINUING.items()}
     for name, recorded in {**logged, f"new-{hour:03d}": NEW_EACH_HOUR}.items():
         folder = fleet / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def comparable(result: Result) -> tuple[list[Incident], object]:
     return [replace(incident, status=None) for incident in result.incidents], result.unknown
 
 
-def is_as_at_once(spark: SparkSession, folder: Path) -> bool:
+def equals_single_run(spark: SparkSession, folder: Path) -> bool:
     found = read_result(spark, str(folder / "warehouse"))
     return comparable(found) == comparable(run_local([str(folder / "fleet")], OPTIONS))
 
@@ -169,7 +169,7 @@ def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
                 f"CPU seconds of runs {later[0]} to {later[-1]}: {last:.2f}, "
                 f"of runs {earlier[0]} to {earlier[-1]}: {first:.2f}, ratio {last / first:.2f}"
             )
-        is_same = is_as_at_once(spark, Path(measured))
+        is_same = equals_single_run(spark, Path(measured))
         say(f"incidents equal those of a single run: {'yes' if is_same else 'NO'}")
     spark.stop()
     return 0 if is_same else 1

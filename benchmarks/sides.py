@@ -45,6 +45,8 @@ EXPRESSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Given:
+    """The arguments of a program; without ``workers``, the number of processes is not limited."""
+
     corpus: Path
     output: Path
     master: str
@@ -103,7 +105,7 @@ def udf(given: Given) -> None:
 
 def ripgrep(given: Given) -> None:
     if shutil.which("rg") is None:
-        raise SystemExit("the peer ripgrep is missing; Debian has it: apt install ripgrep")
+        raise SystemExit("ripgrep is missing; to install it on Debian, run apt install ripgrep")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(sorted(pack_of(given.options).literals)) + "\n")
         file.flush()

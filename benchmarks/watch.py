@@ -20,7 +20,7 @@ class Measured:
     """``jvm_bytes`` and ``python_bytes`` are the peak memory of the largest process of each kind.
 
     ``processor_seconds`` is the CPU time of the command and all its descendants. Each process is
-    read every ``POLL_SECONDS``, so the time after its last reading is missing.
+    read every 0.2 s, so the time after its last reading is missing.
     """
 
     seconds: float
@@ -117,5 +117,5 @@ def _status(pid: int) -> dict[str, str]:
 def _text(pid: int, name: str) -> str:
     try:
         return Path(f"/proc/{pid}/{name}").read_text()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return ""

@@ -137,7 +137,7 @@ def test_events_and_traces_of_an_incident_are_explored_in_the_tables(on_spark: K
     assert "image/png" in drawn(cells, "timeline")
     assert "CheckpointFailureManager" in cells["loggers"]
     assert "java.io.IOException" in cells["traces"]
-    assert "each failure here has a name" in cells["unknown"]
+    assert "no unknown failures" in cells["unknown"]
     assert "No space left on device" in cells["trace"]
 
 
