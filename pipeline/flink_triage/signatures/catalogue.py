@@ -152,7 +152,7 @@ def _condition(alternative: Alternative) -> str:
         names = " or ".join(_code(name.rpartition(".")[2]) for name in types)
         parts.append(f"{where} {names}" if parts else names)
     if alternative.is_user_frame:
-        parts.append("an exception out of user code")
+        parts.append("thrown by user code" if parts else "an exception of user code")
     if alternative.frames:
         parts.append(f"at {' or '.join(_code(frame) for frame in alternative.frames)}")
     if alternative.loggers:
@@ -174,7 +174,7 @@ def _config_row(change: ConfigSpec) -> str:
             if bound
         ]
         base = (
-            "what the log states, or the current value"
+            "the larger of the current value and the value in the log"
             if change.value.stated
             else "the current value"
         )
