@@ -27,7 +27,10 @@ NO_LIBRARY = "a line without a class"
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The result for one example; ``library`` is the library whose class or logger it contains."""
+    """Whether one example still matches without its alternatives, and without its library's.
+
+    ``library`` is the library of the class or logger in the example.
+    """
 
     signature: str
     sample: int

@@ -19,7 +19,7 @@ _WORD = re.compile(rf"[A-Za-z]{{{_MIN_CHARS - 1},60}}")
 
 
 class Respelling:
-    """The words in the literals, regexes, and class names of signatures."""
+    """Corrects a text with the words in the literals, regexes, and class names of signatures."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = frozenset(word for text in texts for word in _WORD.findall(text))

@@ -65,10 +65,10 @@ class Alternative:
     def anchors(self) -> tuple[str, ...]:
         """Texts of which every matching event contains at least one; empty without literals.
 
-        A scanner searches for these texts. They are the longest literal, which is usually the
-        rarest, or the simple names of the required classes, if the literals are short or common.
-        An event may match without any of these texts if a user's text has typos, or if the class
-        of its throwable is hidden (``hides_class``).
+        A scanner searches for the longest literal, which is usually the rarest, or for the simple
+        names of the required classes if the literals are short or common. An event may match
+        without any of these texts if a user's text has typos, or if the class of its throwable is
+        hidden (``hides_class``).
         """
         if not self.literals:
             return ()
