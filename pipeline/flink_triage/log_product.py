@@ -88,6 +88,8 @@ _NAMES_OTHER = re.compile(
     # Actor systems of other programs; those of Flink are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.[a-z]{2,10}){0,3}://(?!flink\b)[A-Za-z]"
     rf"|\b{TAGS_OF_OTHERS}(?: |$)"
+    # Kafka Streams.
+    r"|\bstream-thread \["
     # Loggers of Rust programs.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
@@ -97,6 +99,7 @@ _WORDS_OF_OTHERS = (
     "io.trino.",
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]:", "::", "s]", "Database Error in ", "irflow"),
+    "stream-thread [",
     *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
 )
 # Fixed layouts of servers, each with a string that every match contains.

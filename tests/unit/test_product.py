@@ -64,6 +64,7 @@ AVRO = (
         (None, "Oct 21 02:34:46 node-a pulsar[6380]:", "other"),
         (None, "Oct 21 02:34:46 node-a flink[6380]:", "flink"),
         (None, "Oct 21 02:34:46 node-a app[6380]: spark[sql]:", None),
+        ("o.a.k.s.p.internals.StreamThread", "stream-thread [a-StreamThread-2] fenced", "other"),
         ("CompactionTask.java", "Compacted 4 sstables", "other"),
         ("Task.java", "Orders (1/2)#0 (b2ae) switched from RUNNING to FAILED", "flink"),
         ("org.elasticsearch.client.RestClient", "request failed", None),

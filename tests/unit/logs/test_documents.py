@@ -72,6 +72,7 @@ DOCUMENTS = {
     "a runbook with advice behind dashes": "## Runbook: Flink and Kafka\n\n"
     f"1. `{HEAP}` - raise the heap, then restart the job.\n"
     "2. `OutOfOrderSequenceException` - upgrade the broker.\n",
+    "a changelog in Chinese": f"# 更新日志\n\n## 3.4.0\n- 修复: 作业偶尔报错 `{HEAP}`\n",
     "a test plan": "Test plan, release 4.7\n"
     "TC-12: send one record of 2 MB; expect RecordTooLargeException.\n",
     "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
@@ -131,6 +132,8 @@ def test_document_is_not_a_log(tmp_path: Path, name: str) -> None:
         ("error: no route to host", True),
         ("the rest: " + "org.apache.flink.Foo.bar(Foo.java:7) " * 3, True),
         ("see org.apache.flink.Foo.bar(Foo.java:7)", False),
+        ("we raise heartbeat.timeout, all jobs run", False),
+        ("the request hit a timeout", True),
     ],
 )
 def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> None:

@@ -105,11 +105,12 @@ _SOLUTION = re.compile(
     re.IGNORECASE,
 )
 _MIN_SOLUTIONS = _MIN_THROWABLE_HEADINGS = 2
-# The first line of a runbook, a test plan, or a similar document.
+# The first line of a runbook, a test plan, a changelog, or a similar document.
 _GUIDE_TITLE = re.compile(
     r"\b(?:runbook|playbook|test (?:plan|cases?)|troubleshooting|faq|cheat ?sheet"
     r"|known (?:errors|issues|problems)|error (?:catalog(?:ue)?|codes|reference)"
-    r"|acceptance (?:tests?|criteria))\b|排障|排错|故障(?:排查|处理)|手册|手順書|ランブック|런북",
+    r"|acceptance (?:tests?|criteria)|change ?log|release notes)\b|排障|排错|故障(?:排查|处理)|手册"
+    r"|(?:更新|变更)日志|发布说明|手順書|ランブック|リリースノート|変更履歴|런북|릴리스 노트",
     re.IGNORECASE,
 )
 # A release note entry: a list item that starts with an issue key.

@@ -12,8 +12,9 @@ _NEGATION = re.compile(
 FAILURE = re.compile(
     r"\b(?:[A-Z]\w{1,60}(?:Exception|Error)|[Ee]xceptions?|[Ee]rrors?|ERROR|FATAL|OOMKilled|OOM"
     r"|(?:[Ff]ail|FAIL)(?:s|ed|ing|ures?|ED|URE)?|[Cc]rash(?:es|ed|ing|loop\w*)?|CrashLoopBackOff"
-    r"|(?:was|is|got|gets) killed|Killed|[Tt]imed? ?out|(?:[Cc]onnection|[Aa]ccess) (?:refused"
-    r"|denied)"
+    # In "heartbeat.timeout", the word is a part of the name of an option.
+    r"|(?:was|is|got|gets) killed|Killed|(?<![.-])[Tt]imed? ?out"
+    r"|(?:[Cc]onnection|[Aa]ccess) (?:refused|denied)"
     r"|[Cc]annot|[Cc]ould not|[Uu]nable to|keeps? (?:restarting|failing)"
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
     r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
