@@ -89,7 +89,7 @@ class Generation:
         return next((start for start in reversed(self.starts) if start.at <= at), None)
 
     def values(self, what: ChangeKind, at: datetime, until: datetime) -> dict[str, str]:
-        """The latest value of each name in starts up to ``at``, if it was logged by ``until``."""
+        """The value of each name in the latest start up to ``at``, from lines up to ``until``."""
         found: dict[str, str] = {}
         for name, statements in self.facts.get(what, {}).items():
             in_time = [

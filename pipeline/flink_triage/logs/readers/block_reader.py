@@ -314,10 +314,10 @@ class _Blocks:
     def _read_event(
         self, start: int, line: int, data: bytes, judged: bool, key: bytes | None
     ) -> str | None:
-        """Keep or count a candidate, and return its level.
+        """Keep or count an event, and return its level.
 
-        If ``judged`` is false, the event is judged only if it contains a literal. If it is not
-        judged now, the result is ``_UNCHANGED``, because the level is already known.
+        If ``judged`` is false, the event is built only if it is not routine and contains a literal.
+        Otherwise, the result is ``_UNCHANGED``.
         """
         offset, line = self._offset + start, self._line + line
         if not judged and self._is_routine(offset, line, data):
