@@ -29,6 +29,13 @@ LITERALS = (
 _VERSION = re.compile(r"JVM: (?P<value>\S.{0,200}? - \d[^\s/]{0,40}/[\w.+~:-]{1,100})")
 _OPTION = re.compile(r"-(?:X|D[a-z]|-add-|javaagent:|agent)")
 _MAX_OPTION_CHARS = 8192
+# "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxMetaspaceSize=256m", "-Duser.timezone=UTC"
+_PARTS = re.compile(
+    r"(?P<size>-X(?:mx|ms|mn|ss))(?P<bytes>\d\S*)"
+    r"|-XX:(?P<switch>[+-])(?P<flag>\w+)"
+    r"|(?P<name>--add-[^=]+=[^=]+|-[^=]+)=(?P<value>.*)",
+    re.DOTALL,
+)
 
 
 def parse_banner(message: str) -> Lifecycle | None:
@@ -46,6 +53,18 @@ def parse_banner(message: str) -> Lifecycle | None:
     if _OPTION.match(line):
         return Lifecycle("jvm-option", value=line[:_MAX_OPTION_CHARS])
     return None
+
+
+def name_and_value(option: str) -> tuple[str, str]:
+    """The name and value of a JVM option; the value of a switch is ``on`` or ``off``."""
+    found = _PARTS.fullmatch(option)
+    if found is None:
+        return option, "on"
+    if found["size"]:
+        return found["size"], found["bytes"]
+    if found["flag"]:
+        return f"-XX:{found['flag']}", "on" if found["switch"] == "+" else "off"
+    return found["name"], found["value"]
 
 
 def _jars_of(classpath: str) -> str:

@@ -66,7 +66,7 @@ def read_traceback(
                 close()
             frames.append(_frame(found))
         elif message is not None:
-            if not text and not _goes_on(lines, index, is_structural):
+            if not text and not _goes_on(lines, index):
                 break
             message.append(text)
         elif line.indent <= base and (error := _ERROR.fullmatch(text)) is not None and frames:
@@ -95,7 +95,7 @@ def java_header(throwables: Sequence[Throwable]) -> str | None:
     return f"org.apache.flink.table.{package}.{name}: {error.message}"
 
 
-def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], bool]) -> bool:
+def _goes_on(lines: Sequence[Line], index: int) -> bool:
     """Whether the Python traceback continues after a blank line, as between chained errors."""
     for line in lines[index + 1 : index + 4]:
         if line.text.startswith(_CHAINED) or TRACEBACK in line.text:

@@ -19,6 +19,7 @@ from flink_triage.diagnosis.context.processes import BANNER, process_of
 from flink_triage.diagnosis.durations import RUNS_ON, STARTUP
 from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
+from flink_triage.logs.banner import name_and_value
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import ChangeKind, Observation, Process
 
@@ -31,13 +32,6 @@ _BANNERS: tuple[tuple[str, Process], ...] = (
     ("JobManager", "jobmanager"),
 )
 _TASK = re.compile(r"(?P<task>.*?) ?\(\d+/(?P<parallelism>\d+)\)\Z")
-# "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxMetaspaceSize=256m", "-Duser.timezone=UTC"
-_OPTION = re.compile(
-    r"(?P<size>-X(?:mx|ms|mn|ss))(?P<bytes>\d\S*)"
-    r"|-XX:(?P<switch>[+-])(?P<flag>\w+)"
-    r"|(?P<name>--add-[^=]+=[^=]+|-[^=]+)=(?P<value>.*)",
-    re.DOTALL,
-)
 _END = datetime.max.replace(tzinfo=UTC)
 
 
@@ -325,19 +319,9 @@ def _stated_by_process(observation: Observation) -> Fact | None:
         return Fact("configuration", lifecycle.key, value)
     if lifecycle.kind == "classpath":
         return Fact("jar", "", value)
-    return _option(value) if lifecycle.kind == "jvm-option" else None
-
-
-def _option(text: str) -> Fact:
-    """The name and value of a JVM option; switches are ``on`` or ``off``."""
-    found = _OPTION.fullmatch(text)
-    if found is None:
-        return Fact("jvm-option", text, "on")
-    if found["size"]:
-        return Fact("jvm-option", found["size"], found["bytes"])
-    if found["flag"]:
-        return Fact("jvm-option", f"-XX:{found['flag']}", "on" if found["switch"] == "+" else "off")
-    return Fact("jvm-option", found["name"], found["value"])
+    if lifecycle.kind == "jvm-option":
+        return Fact("jvm-option", *name_and_value(value))
+    return None
 
 
 def _parallelism(observation: Observation) -> Fact | None:

@@ -14,6 +14,7 @@ from flink_triage.diagnosis.durations import ANSWER
 from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.timeline.clock_skew import Skew, find_skews
 from flink_triage.diagnosis.timeline.fold import is_thinned
+from flink_triage.logs.banner import name_and_value
 from flink_triage.model import Observation
 from flink_triage.settings import MIB
 from flink_triage.signatures import SignaturePack
@@ -22,7 +23,8 @@ from flink_triage.signatures import SignaturePack
 OUTSIDE_WINDOW = "outside-window"
 LOG_READ = "log-read"
 
-_METASPACE = re.compile(r"-XX:MaxMetaspaceSize=(\d{1,15})")
+_METASPACE = "-XX:MaxMetaspaceSize"
+_BYTES = re.compile(r"\d{1,15}")
 # 256 MiB, the default of Flink.
 _DEFAULT_METASPACE = str(256 * MIB)
 
@@ -308,5 +310,5 @@ def _metaspace_of(observation: Observation) -> str | None:
         return None
     if observation.process not in ("jobmanager", "taskmanager"):
         return None
-    limit = _METASPACE.fullmatch(lifecycle.value or "")
-    return limit[1] if limit is not None else None
+    name, value = name_and_value(lifecycle.value or "")
+    return value if name == _METASPACE and _BYTES.fullmatch(value) else None
