@@ -77,22 +77,22 @@ import signal, sys, time
 from pathlib import Path
 signal.signal(signal.SIGTERM, lambda *_: None)
 from flink_triage.local import Options, pack_of, pool
-from flink_triage.local.tasks import Bench
+from flink_triage.local.tasks import SharedObjects
 
 def start(pack, options):
     try:
         Path(sys.argv[1]).touch(exist_ok=False)
     except FileExistsError:
         time.sleep(2)
-    return "bench"
+    return "shared"
 
-def length(bench, text):
+def length(shared, text):
     return len(text)
 
 options = Options()
-bench = Bench(pack_of(options), options)
-pool.Bench = start
-with pool.mapper(bench, 2, is_remote=False) as over:
+shared = SharedObjects(pack_of(options), options)
+pool.SharedObjects = start
+with pool.mapper(shared, 2, is_remote=False) as over:
     print(sorted(over(length, ["a", "bb", "ccc"])), flush=True)
     if len(sys.argv) > 2:
         raise SystemExit(3)

@@ -25,10 +25,10 @@ from flink_triage.diagnosis.incidents.cited_traces import cited_traces
 from flink_triage.local.pool import Mapper, mapper
 from flink_triage.local.tasks import (
     Account,
-    Bench,
     Concluded,
     Gathering,
     Numbered,
+    SharedObjects,
     analyze_ranges,
     analyze_whole,
     conclude,
@@ -119,14 +119,14 @@ def run_local(
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:
         concluded = _concluded(opened, progress)
-    bench = opened.bench
+    shared = opened.shared
     incidents = tuple(incident for one in concluded for incident in one.incidents)
     failures = (failure for one in concluded for failure in one.unknown)
-    unknown = merge_unknown(failures, bench.options.settings.max_evidence)
+    unknown = merge_unknown(failures, shared.options.settings.max_evidence)
     exemplars = _first_exemplars(concluded)
     return Result(
         tool={"name": "flink-triage", "version": __version__},
-        run=Run(uuid.uuid4().hex, started_at, datetime.now(UTC), bench.pack.digest),
+        run=Run(uuid.uuid4().hex, started_at, datetime.now(UTC), shared.pack.digest),
         coverage=_coverage(opened, concluded),
         incidents=incidents,
         unknown=unknown,
@@ -142,7 +142,7 @@ def run_local(
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
     """Read ``inputs`` without diagnosing them; raises the same errors as ``run_local``."""
     with _opened(inputs, options) as opened:
-        ranges = plan_ranges(opened.profiles, opened.bench.options.settings)
+        ranges = plan_ranges(opened.profiles, opened.shared.options.settings)
         total, done = sum(map(_size, ranges)), 0
         results: dict[int, RangeResult] = {}
         skipped: dict[SkippedSignature, None] = {}
@@ -153,14 +153,14 @@ def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> 
             progress(done, total)
     in_order = tuple(results[number] for number in range(len(ranges)))
     quarantined = opened.listing.quarantined
-    return Scanned(opened.bench.pack, opened.profiles, in_order, quarantined, tuple(skipped))
+    return Scanned(opened.shared.pack, opened.profiles, in_order, quarantined, tuple(skipped))
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
     """Listed and probed inputs, and the mapper that calls functions in ``workers`` processes."""
 
-    bench: Bench
+    shared: SharedObjects
     listing: Listing
     profiles: Profiles
     workers: int
@@ -170,15 +170,15 @@ class _Opened:
 @contextmanager
 def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
     options = with_layouts(options)
-    bench = Bench(pack_of(options), options)
+    shared = SharedObjects(pack_of(options), options)
     listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise nothing_to_read(inputs)
     workers = _workers_for(listing.files, options)
     is_remote = any(is_uri(file.path) for file in listing.files)
-    with mapper(bench, workers, is_remote=is_remote) as call:
+    with mapper(shared, workers, is_remote=is_remote) as call:
         profiles = _probed(call, listing.files, options)
-        yield _Opened(bench, listing, profiles, workers, call)
+        yield _Opened(shared, listing, profiles, workers, call)
 
 
 def _workers_for(files: Sequence[InputFile], options: Options) -> int:
@@ -199,8 +199,8 @@ def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profi
 
 def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     """The results of the deployments, sorted by name."""
-    bench, call, workers = opened.bench, opened.call, opened.workers
-    ranges = list(enumerate(plan_ranges(opened.profiles, bench.options.settings)))
+    shared, call, workers = opened.shared, opened.call, opened.workers
+    ranges = list(enumerate(plan_ranges(opened.profiles, shared.options.settings)))
     of_deployment: dict[str, list[Numbered]] = defaultdict(list)
     for number, byte_range in ranges:
         of_deployment[byte_range.deployment].append((number, byte_range))
@@ -221,7 +221,7 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
     analyzed = call(analyze_ranges, parts)
     finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
-    gatherings = {name: Gathering(bench.options.settings) for name in large}
+    gatherings = {name: Gathering(shared.options.settings) for name in large}
     skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
     for index, (results, off) in analyzed:
         name = parts[index][0][1].deployment
@@ -232,7 +232,7 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
         progress(done, total)
     concluded = []
     for name in sorted(large):
-        concluded.append(conclude(bench, name, gatherings.pop(name), skipped[name]))
+        concluded.append(conclude(shared, name, gatherings.pop(name), skipped[name]))
     for index, one in finished:
         concluded.append(one)
         done += sizes[whole[index]]
@@ -257,7 +257,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
 
 def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
     """The totals of all inputs, and the inputs that were not read, with reasons."""
-    pack, profiles = opened.bench.pack, opened.profiles
+    pack, profiles = opened.shared.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {
         *opened.listing.quarantined,
@@ -280,5 +280,5 @@ def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
         signatures_skipped=tuple(
             sorted({*skipped, *ignored_in(pack)}, key=lambda entry: entry.signature)
         ),
-        assumed_timezone=str(opened.bench.options.timezone),
+        assumed_timezone=str(opened.shared.options.timezone),
     )

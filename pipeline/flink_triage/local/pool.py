@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from flink_triage.local.tasks import Bench
+from flink_triage.local.tasks import SharedObjects
 from flink_triage.run_options import Options
 from flink_triage.signatures import SignaturePack
 
@@ -22,26 +22,26 @@ class Mapper(Protocol):
     """Calls a module-level function on each item; yields (index, result) as calls complete."""
 
     def __call__(
-        self, function: Callable[[Bench, T], R], items: Sequence[T], /
+        self, function: Callable[[SharedObjects, T], R], items: Sequence[T], /
     ) -> Iterator[tuple[int, R]]: ...
 
 
-_BENCH: Bench | None = None
+_SHARED: SharedObjects | None = None
 
 
 @contextmanager
-def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
+def mapper(shared: SharedObjects, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
     """A mapper that uses ``workers`` processes, or this process if ``workers`` is 1.
 
-    Each process of the pool creates a bench with the pack and options of ``bench``. Items are
-    started in the given order.
+    Each process of the pool creates its own ``SharedObjects``, with the pack and options of
+    ``shared``. Items are started in the given order.
     """
     if workers == 1:
 
         def here(
-            function: Callable[[Bench, T], R], items: Sequence[T], /
+            function: Callable[[SharedObjects, T], R], items: Sequence[T], /
         ) -> Iterator[tuple[int, R]]:
-            return ((index, function(bench, item)) for index, item in enumerate(items))
+            return ((index, function(shared, item)) for index, item in enumerate(items))
 
         yield here
         return
@@ -49,11 +49,11 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
     with _default_sigterm(), _blocked_sigint():
-        pool = context.Pool(workers, _start, (bench.pack, bench.options))
+        pool = context.Pool(workers, _start, (shared.pack, shared.options))
     with pool:
 
         def there(
-            function: Callable[[Bench, T], R], items: Sequence[T], /
+            function: Callable[[SharedObjects, T], R], items: Sequence[T], /
         ) -> Iterator[tuple[int, R]]:
             tasks = [(function, index, item) for index, item in enumerate(items)]
             return pool.imap_unordered(_call, tasks)
@@ -101,11 +101,11 @@ def _blocked_sigint() -> Iterator[None]:
 
 
 def _start(pack: SignaturePack, options: Options) -> None:
-    global _BENCH
-    _BENCH = Bench(pack, options)
+    global _SHARED
+    _SHARED = SharedObjects(pack, options)
 
 
-def _call(task: tuple[Callable[[Bench, T], R], int, T]) -> tuple[int, R]:
+def _call(task: tuple[Callable[[SharedObjects, T], R], int, T]) -> tuple[int, R]:
     function, index, item = task
-    assert _BENCH is not None
-    return index, function(_BENCH, item)
+    assert _SHARED is not None
+    return index, function(_SHARED, item)

@@ -1,7 +1,7 @@
 """Tasks of the local runner for one file, for byte ranges, or for one deployment.
 
 The functions run in the main process or in the processes of a pool. All functions that run in the
-same process share a ``Bench``.
+same process use one instance of ``SharedObjects``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Numbered = tuple[int, ByteRange]
 _MANY_EXEMPLARS = 2_048
 
 
-class Bench:
+class SharedObjects:
     """Objects that all tasks of a process share; they are created on first use."""
 
     def __init__(self, pack: SignaturePack, options: Options) -> None:
@@ -147,12 +147,12 @@ class Concluded:
     skipped: tuple[SkippedSignature, ...] = ()
 
 
-def probe_file(bench: Bench, file: InputFile) -> FileProfile:
-    return probe(file, bench.options.settings)
+def probe_file(shared: SharedObjects, file: InputFile) -> FileProfile:
+    return probe(file, shared.options.settings)
 
 
 def analyze_range(
-    bench: Bench, byte_range: ByteRange, known_traces: set[str], coarseness: int = 0
+    shared: SharedObjects, byte_range: ByteRange, known_traces: set[str], coarseness: int = 0
 ) -> Analyzed:
     """Read and fold one range.
 
@@ -160,7 +160,7 @@ def analyze_range(
     range are added to it, except if their text was discarded. ``coarseness`` is the coarseness at
     which earlier ranges of the deployment were folded.
     """
-    options, settings = bench.options, bench.options.settings
+    options, settings = shared.options, shared.options.settings
     tally = Tally()
     folder = Folder(settings, coarseness)
     # Repeated events that the reader only counts have no individual times to compare with ``since``
@@ -178,7 +178,7 @@ def analyze_range(
             known_traces.discard(name)
 
     with collector_at_rest():
-        portions = bench.analyzer.read(
+        portions = shared.analyzer.read(
             byte_range,
             tally,
             known_traces=known_traces,
@@ -203,24 +203,24 @@ def analyze_range(
 
 
 def analyze_ranges(
-    bench: Bench, ranges: Sequence[Numbered]
+    shared: SharedObjects, ranges: Sequence[Numbered]
 ) -> tuple[list[tuple[int, Analyzed]], tuple[SkippedSignature, ...]]:
     """Read and fold some ranges of one deployment; the first result contains all observations."""
-    gathering = Gathering(bench.options.settings)
-    gathering.read(bench, ranges)
-    return gathering.folded(), bench.analyzer.skipped
+    gathering = Gathering(shared.options.settings)
+    gathering.read(shared, ranges)
+    return gathering.folded(), shared.analyzer.skipped
 
 
 def analyze_whole(
-    bench: Bench, byte_range: ByteRange
+    shared: SharedObjects, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
     """Read and fold one range, with an observation of every distinct trace."""
-    limits = bench.options.settings
+    limits = shared.options.settings
     every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():
-        result = bench.analyzer.analyze(byte_range)
+        result = shared.analyzer.analyze(byte_range)
         folded = tuple(fold(result.observations, every_trace))
-    return replace(result, observations=folded), bench.analyzer.skipped
+    return replace(result, observations=folded), shared.analyzer.skipped
 
 
 class Gathering:
@@ -234,12 +234,12 @@ class Gathering:
         self._folder.add(result.observations, result.coarseness)
         self._ranges.append((number, replace(result, observations=())))
 
-    def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
+    def read(self, shared: SharedObjects, ranges: Sequence[Numbered]) -> None:
         """Read the ranges in order, and add their results."""
         known_traces: set[str] = set()
         for number, byte_range in ranges:
             self.add(
-                number, analyze_range(bench, byte_range, known_traces, self._folder.coarseness)
+                number, analyze_range(shared, byte_range, known_traces, self._folder.coarseness)
             )
 
     def folded(self) -> list[tuple[int, Analyzed]]:
@@ -262,22 +262,22 @@ class Gathering:
         return _number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
 
 
-def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
+def conclude_ranges(shared: SharedObjects, work: tuple[str, Sequence[Numbered]]) -> Concluded:
     """Diagnose a whole deployment, from its bytes to its incidents."""
     deployment, ranges = work
-    gathering = Gathering(bench.options.settings)
-    gathering.read(bench, ranges)
-    return conclude(bench, deployment, gathering, bench.analyzer.skipped)
+    gathering = Gathering(shared.options.settings)
+    gathering.read(shared, ranges)
+    return conclude(shared, deployment, gathering, shared.analyzer.skipped)
 
 
 def conclude(
-    bench: Bench,
+    shared: SharedObjects,
     deployment: str,
     gathering: Gathering,
     skipped: tuple[SkippedSignature, ...] = (),
 ) -> Concluded:
     """Diagnose a deployment from the results of its ranges."""
-    options = bench.options
+    options = shared.options
     numbered = gathering.numbered
     results = [result for _, result in numbered]
     account = Account.of(results)
@@ -295,8 +295,8 @@ def conclude(
             observations = [one for one in witnesses if one is not None][:1]
         return diagnose(
             observations,
-            bench.pack,
-            bench.option_table,
+            shared.pack,
+            shared.option_table,
             options.settings,
             options.flink_version,
             deployments=[deployment],
@@ -315,7 +315,7 @@ def conclude(
         unknown,
         config.get(deployment, {}),
         frozenset().union(*(result.fingerprints for result in results)),
-        _exemplars(bench.sent, numbered),
+        _exemplars(shared.sent, numbered),
         skipped,
     )
 
