@@ -37,7 +37,7 @@ from flink_triage.spark.tables.evolution import missing_columns
 from flink_triage.spark.tables.parcels import (
     PARCEL_BYTES,
     PARCEL_ROWS,
-    Standing,
+    RangePositions,
     in_file,
     open_parcels,
     parcels_of,
@@ -137,14 +137,14 @@ def staged(*observations: Observation, number: int = 0) -> pa.RecordBatch:
 def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:
     inside = pa.Table.from_batches([staged(observation(), number=7)])
     line = observation().event.line
-    assert in_file(inside, Standing({7: 1000})).column("line").to_pylist() == [line + 1000]
-    assert in_file(inside, Standing({6: 1000})).column("line").to_pylist() == [line]
+    assert in_file(inside, RangePositions({7: 1000})).column("line").to_pylist() == [line + 1000]
+    assert in_file(inside, RangePositions({6: 1000})).column("line").to_pylist() == [line]
 
 
 def test_small_parcels_are_opened_together() -> None:
     parcels = [p for n in range(3) for p in parcels_of(staged(observation(), number=n))]
     column = pa.RecordBatch.from_pydict({"rows": pa.array(parcels * (PARCEL_ROWS // 4))})
-    shipped = pickle.dumps(("event", Standing({2: 1000})))
+    shipped = pickle.dumps(("event", RangePositions({2: 1000})))
     batches = list(open_parcels(iter([column, column]), shipped))
     assert [len(batch) for batch in batches] == [PARCEL_ROWS, PARCEL_ROWS // 2]
     assert batches[0].schema.names == [n for n in EVENTS.column_names if n != "run_id"]

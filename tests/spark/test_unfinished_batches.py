@@ -16,7 +16,7 @@ from flink_triage.spark.ingest import batch
 from flink_triage.spark.ingest.ledger import PLANNED
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.query.read_result import read_table
-from flink_triage.spark.tables.parcels import Standing
+from flink_triage.spark.tables.parcels import RangePositions
 from flink_triage.spark.tables.schemas import EVENTS
 from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.warehouse import Warehouse
@@ -104,7 +104,7 @@ def test_each_file_of_a_batch_has_the_summaries_of_its_ranges(
         cast(batch.Header, None),
         pa.Table.from_pylist(files, PLANNED),
         pa.Table.from_pylist([{"range_number": n} for n in range(4)], batch.SUMMARIES),
-        Standing(),
+        RangePositions(),
         cast(DataFrame, None),
     )
     found = {

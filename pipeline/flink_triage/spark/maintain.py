@@ -87,7 +87,9 @@ def maintain(
     """Delete old batches and rows, compact small files, and remove unused files.
 
     Maintenance can be interrupted and repeated at any time. Raises ``UsageError`` if no run has
-    been published, ``OutputHeldError``, ``EnvironmentProblem`` and ``CorruptStateError``.
+    been published, ``OutputHeldError`` if another process has locked the warehouse,
+    ``CorruptStateError`` if a table is damaged, and ``EnvironmentProblem`` if storage or memory is
+    not sufficient or not accessible.
     """
     upkeep = upkeep or Upkeep()
     warehouse = Warehouse.at(warehouse)
@@ -122,9 +124,10 @@ def maintain(
 def _has_unused_files(
     spark: SparkSession, warehouse: Warehouse, table: Table, before: datetime
 ) -> bool:
-    """Whether VACUUM could remove files; always true if the table is not in a local folder.
+    """Whether VACUUM could remove files that were last modified earlier than ``before``.
 
-    VACUUM takes four fifths of the maintenance time of a small table and usually removes nothing.
+    Always true if the table is not in a local folder. VACUUM takes four fifths of the maintenance
+    time of a small table and usually removes nothing.
     """
     if warehouse.local_path is None:
         return True
@@ -239,5 +242,6 @@ def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:
 
 
 def _is_of(names: Iterable[str], column: str = "run_id") -> str:
+    """The SQL condition that a column has one of the values; ``false`` without values."""
     names = set(names)
     return f"{column} IN ({listed(names)})" if names else "false"

@@ -201,14 +201,14 @@ def _finished(
         allowed = ", ".join(map(str, waiting)) or "none, all batches are published"
         raise UsageError(f"--skip-batch: got {skipped}, allowed: {allowed}")
     for number in waiting:
-        is_left_out = number == skipped
-        if not is_left_out and header_of(spark, warehouse, number).parcel_version != PARCEL_VERSION:
+        is_skipped = number == skipped
+        if not is_skipped and header_of(spark, warehouse, number).parcel_version != PARCEL_VERSION:
             progress(
                 f"batch {number} was written by a release with a different batch format, and "
                 "cannot be read by this release"
             )
-            is_left_out = True
-        if is_left_out:
+            is_skipped = True
+        if is_skipped:
             progress(f"batch {number} is skipped: its files are read again if they still exist")
             done = skip_batch(spark, warehouse, number, runs, pack, options)
         else:
@@ -240,7 +240,7 @@ def _create_tables(spark: SparkSession, warehouse: Warehouse) -> None:
 
 
 def _tried_again(runs: Sequence[PublishedRun], options: Options, pack: SignaturePack) -> set[str]:
-    """Deployments whose diagnosis failed with a different program, signatures or options."""
+    """Deployments whose last diagnosis failed with a different program, signatures or options."""
     basis = basis_of(options_of(options), pack)
     failed = runs[-1].undiagnosed if runs else ()
     return {one.deployment for one in failed if one.basis != basis}
@@ -253,7 +253,7 @@ def _next(runs: Sequence[PublishedRun]) -> int:
 def _staged(
     spark: SparkSession, plan: WorkPlan, now: datetime, config: WorkerConfig, progress: Progress
 ) -> tuple[Iterator[Row], DataFrame | None]:
-    """Rows of ``PLANNED``, and of ``STAGED`` if there is anything to read."""
+    """The planned rows, and the parcels of the ranges; ``None`` if there is nothing to read."""
     tasks = cut_ranges(plan.work, config.settings, now)
     rows = planned_rows(plan, tasks)
     if not tasks:

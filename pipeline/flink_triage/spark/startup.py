@@ -43,7 +43,7 @@ def session_and_listing(
 
 
 def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
-    """Load modules and signatures, which are cached, and list the inputs."""
+    """Load modules and signatures, which are cached; list the inputs unless one is a URI."""
     from flink_triage.spark import pipeline  # noqa: F401
     from flink_triage.spark.query import read_result  # noqa: F401
 
@@ -54,7 +54,7 @@ def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
 
 
 def _size(inputs: Sequence[str]) -> int | None:
-    """Bytes below the inputs, or ``None`` if an input is a URI.
+    """The total size of the files in the inputs, or ``None`` if an input is a URI.
 
     Raises ``UsageError`` if an input is missing, or if there are neither files nor unreadable
     folders.

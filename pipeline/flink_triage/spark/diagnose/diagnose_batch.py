@@ -33,7 +33,7 @@ from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import FILES_PER_PARCEL, Work
 from flink_triage.spark.ingest.ledger import profile_of
 from flink_triage.spark.tables.arrow_types import TEXT, spark_schema, spark_type
-from flink_triage.spark.tables.parcels import Standing
+from flink_triage.spark.tables.parcels import RangePositions
 from flink_triage.spark.tables.published_runs import FailedDiagnosis, frame_of
 from flink_triage.spark.tables.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
 from flink_triage.spark.tables.table_names import DIAGNOSED
@@ -56,7 +56,7 @@ OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _PreviousRun:
     """The published run from whose state the diagnosis of a deployment continues."""
 
     deployment: str
@@ -88,7 +88,8 @@ def diagnose_batch(
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
     witnesses = _witnesses(spark, warehouse, work)
-    going = {one.deployment: one for one in _left(spark, warehouse, work, basis)} if is_news else {}
+    previous = _previous_runs(spark, warehouse, work, basis) if is_news else []
+    going = {one.deployment: one for one in previous}
     whole = set(header.deployments) - set(going)
     results: list[_Result] = []
 
@@ -187,11 +188,13 @@ def _history(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame
     return events.select(*EVENT_COLUMNS).unionByName(news)
 
 
-def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> list[_Left]:
+def _previous_runs(
+    spark: SparkSession, warehouse: Warehouse, work: Work, basis: str
+) -> list[_PreviousRun]:
     """For each deployment of the batch with a usable state, the run that wrote this state.
 
-    A state is usable if its basis is equal, it has ``in_time_from``, and the last diagnosis of its
-    deployment did not fail.
+    A state is usable if its basis is equal, if a diagnosis can continue from it (``in_time_from``
+    is set), and if the last diagnosis of its deployment did not fail.
     """
     if not work.runs or not warehouse.exists(spark, DEPLOYMENTS):
         return []
@@ -201,24 +204,26 @@ def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> 
     failed = {one.deployment for one in work.runs[-1].undiagnosed}
     wanted = set(work.header.deployments) - failed
     found = of_use.select("deployment", "run_id").toArrow().to_pylist()
-    return [_Left(**row) for row in found if row["deployment"] in wanted]
+    return [_PreviousRun(**row) for row in found if row["deployment"] in wanted]
 
 
-def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) -> DataFrame:
+def _states(
+    spark: SparkSession, warehouse: Warehouse, previous: Sequence[_PreviousRun]
+) -> DataFrame:
     """Rows ``deployment, state``, with the state from which the diagnosis continues."""
-    rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), left)
+    rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), previous)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
 
-def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> DataFrame:
-    """Rows that these runs wrote for these deployments; other files of the table are skipped."""
+def _rows_of(spark: SparkSession, rows: DataFrame, previous: Sequence[_PreviousRun]) -> DataFrame:
+    """Rows that the ``previous`` runs wrote for their deployments; Delta skips other files."""
     pairs = pa.table(
         {
-            "deployment": pa.array([one.deployment for one in left], TEXT),
-            "run_id": pa.array([one.run_id for one in left], TEXT),
+            "deployment": pa.array([one.deployment for one in previous], TEXT),
+            "run_id": pa.array([one.run_id for one in previous], TEXT),
         }
     )
-    of_runs = rows.where(F.col("run_id").isin(sorted({one.run_id for one in left})))
+    of_runs = rows.where(F.col("run_id").isin(sorted({one.run_id for one in previous})))
     wanted = F.broadcast(spark.createDataFrame(pairs))
     return of_runs.join(wanted, ["deployment", "run_id"], "left_semi")
 
@@ -257,7 +262,7 @@ def _by_events(
     work: Work,
     witnesses: Mapping[str, Observation],
 ) -> DataFrame:
-    """Rows of ``DIAGNOSED_ROWS`` for the deployments in ``states``, from ``events``.
+    """Diagnose the deployments in ``states`` from ``events``; return rows of ``DIAGNOSED_ROWS``.
 
     ``states`` contains each deployment and the state to continue from, or null for a full
     diagnosis.
@@ -272,20 +277,20 @@ def _by_events(
     markers = states.select("*", *nothing).select(*EVENT_COLUMNS, "state")
     rows = touched.unionByName(markers).repartition(partitions_for(deployments), "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
-    function = diagnosing_function(_diagnosis_config(work, Standing(), witnesses))
+    function = diagnosing_function(_diagnosis_config(work, RangePositions(), witnesses))
     return ordered.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
 def _by_news(
     work: Work, states: DataFrame, deployments: int, witnesses: Mapping[str, Observation]
 ) -> DataFrame:
-    """Like ``_by_events``, from the parcels of the batch."""
+    """Diagnose like ``_by_events``, but from the new events in the parcels of the batch."""
     parcels = work.batch.parcels("event").withColumnRenamed("rows", "events")
     touched = _of_deployments(parcels, states).select("deployment", "events", "state")
     markers = states.withColumn("events", F.lit(None).cast("binary"))
     tasks = partitions_for_news(deployments, work.batch.total_of("event_rows"))
     rows = touched.unionByName(markers.select(*touched.columns)).repartition(tasks, "deployment")
-    function = parcels_function(_diagnosis_config(work, work.batch.standing, witnesses))
+    function = parcels_function(_diagnosis_config(work, work.batch.positions, witnesses))
     return rows.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
@@ -296,7 +301,7 @@ def _of_deployments(rows: DataFrame, states: DataFrame) -> DataFrame:
 
 
 def _diagnosis_config(
-    work: Work, standing: Standing, witnesses: Mapping[str, Observation]
+    work: Work, positions: RangePositions, witnesses: Mapping[str, Observation]
 ) -> DiagnosisConfig:
     asked = work.header.options
     return DiagnosisConfig(
@@ -305,7 +310,7 @@ def _diagnosis_config(
         asked["flink_version"],
         _time(asked["since"]),
         _time(asked["until"]),
-        standing,
+        positions,
         witnesses,
     )
 
@@ -315,9 +320,9 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Two partitions per deployment, up to ``MAX_PARTITIONS``, so that fewer share one.
+    """Two partitions per deployment, up to ``MAX_PARTITIONS``; one for a single deployment.
 
-    Diagnosing a deployment may take seconds. A single deployment requires only one.
+    With more partitions, fewer deployments share one. Diagnosing a deployment may take seconds.
     """
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
@@ -371,7 +376,7 @@ def _status() -> Column:
 
 
 def _place(column: str, order: Sequence[str]) -> Column:
-    """Index in ``order``, or the length of ``order`` for null."""
+    """The index of the column's value in ``order``, or the length of ``order`` if it is null."""
     place: Column = F.lit(len(order))
     for index, value in enumerate(order):
         place = F.when(F.col(column) == value, index).otherwise(place)

@@ -28,7 +28,7 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.runtime.workers import ArrowFunction, in_worker
 from flink_triage.spark.tables.arrow_types import FLAG, TEXT, TIME
-from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
+from flink_triage.spark.tables.parcels import PARCEL_ROWS, RangePositions, in_file, packed, unpacked
 from flink_triage.spark.tables.row_codec import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.tables.schemas import INCIDENTS
 
@@ -65,7 +65,7 @@ class DiagnosisConfig:
     flink_version: str | None
     since: datetime | None
     until: datetime | None
-    standing: Standing
+    positions: RangePositions
     # The witness of each deployment, for a Flink log without notable events.
     witnesses: Mapping[str, Observation]
 
@@ -124,7 +124,7 @@ def diagnose_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Itera
             state.extend(states.filter(states.is_valid()).to_pylist())
             for parcel in batch.column("events"):
                 if parcel.is_valid:
-                    yield in_file(unpacked(parcel.as_py()), config.standing)
+                    yield in_file(unpacked(parcel.as_py()), config.positions)
 
     with collector_at_rest():
         kept = _folded(tables(), config)
@@ -158,7 +158,10 @@ def _diagnosed(
     observations: Sequence[Observation],
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
-    """Rows of the diagnosis; one row with the failure if it raises or exceeds a limit."""
+    """Rows of the diagnosis; one row with the failure if it raises or exceeds a limit.
+
+    One row with only the deployment means that all its events must be diagnosed.
+    """
     witness = config.witnesses.get(deployment)
     if not observations and witness is not None:
         observations = [witness]
@@ -256,6 +259,6 @@ def carried_bytes(carried: Carried) -> bytes:
 
 
 def carried_of(state: Mapping[str, Any]) -> Carried:
-    """Reverse ``carried_bytes``."""
+    """The carried state in the ``state`` of a deployment, which ``carried_bytes`` encoded."""
     observations = tuple(observations_of(unpacked(state["carried"])))
     return Carried(observations, state["in_time_from"], state["has_closed"])

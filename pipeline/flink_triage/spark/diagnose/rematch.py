@@ -22,7 +22,7 @@ from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.batch import Work, append_staged
 from flink_triage.spark.runtime.workers import in_worker
 from flink_triage.spark.tables.arrow_types import spark_schema
-from flink_triage.spark.tables.parcels import STAGED, Standing, opening_function, parcels_of
+from flink_triage.spark.tables.parcels import STAGED, RangePositions, opening_function, parcels_of
 from flink_triage.spark.tables.published_runs import frame_of
 from flink_triage.spark.tables.row_codec import STAGED_REMATCH, array, match_value, observations_of
 from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
@@ -67,7 +67,7 @@ def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rema
     kept = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == header.batch) & (F.col("kind") == "rematch")
     )
-    opened = opening_function("rematch", Standing())
+    opened = opening_function("rematch", RangePositions())
     rows = kept.select("rows").mapInArrow(opened, spark_schema(STAGED_REMATCH))
     constants = {"signature_set": F.lit(work.pack.digest), "run_id": F.lit(header.run_id)}
     warehouse.append(rows.where("is_changed").withColumns(constants), REMATCHES, header.batch)
@@ -75,7 +75,7 @@ def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rema
 
 
 def _match_stored(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame:
-    """Parcels of ``STAGED_REMATCH``: all events of the runs with the matches of the pack."""
+    """Parcels with one row per stored event, and its matches with the current signatures."""
     runs = frame_of(spark, work.run_ids)
     events = warehouse.current(spark, EVENTS.name, runs)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
@@ -126,7 +126,7 @@ def match_batches(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator
 
 
 def rematch_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
-    """Rows of ``STAGED_REMATCH`` for events joined with their stored traces."""
+    """Match the signatures against events joined with their stored traces; one row per event."""
     failpoint("rematch.batch")
     pack, matcher = _config(shipped)
     rows = pa.Table.from_batches([batch])

@@ -27,7 +27,7 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.ledger import PLANNED, Row
 from flink_triage.spark.ingest.read import SUMMARY
-from flink_triage.spark.tables.parcels import STAGED, Standing, packed, unpacked
+from flink_triage.spark.tables.parcels import STAGED, RangePositions, packed, unpacked
 from flink_triage.spark.tables.published_runs import PublishedRun
 from flink_triage.spark.tables.row_codec import RANGE_NUMBER, array
 from flink_triage.spark.tables.table_names import BATCHES
@@ -43,12 +43,16 @@ Kind = Literal["read", "again", "rematch"]
 
 
 class Overtaken(Exception):
-    """Another run committed the same number."""
+    """Another run committed a batch with the same number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Header of a batch; ``work`` states whether it read logs or reuses stored events."""
+    """Header of a batch.
+
+    ``work`` is ``read`` if the run read logs, ``again`` if it diagnoses stored events, and
+    ``rematch`` if it also matches the current signatures against them.
+    """
 
     batch: int
     run_id: str
@@ -65,15 +69,15 @@ class Header:
 class Batch:
     """A committed batch.
 
-    ``files`` contains the rows of ``PLANNED``, sorted by path; ``summaries`` contains the rows of
-    ``SUMMARIES``, sorted by range number; ``standing`` is the position of the ranges in their
-    files. ``rows`` contains the parcels, which Spark opens.
+    ``files`` contains one row per planned path, sorted by path, and ``summaries`` one row per
+    range, sorted by range number. ``positions`` are the positions of the ranges in their files.
+    ``rows`` contains the parcels (Arrow streams of rows), which Spark opens.
     """
 
     header: Header
     files: pa.Table
     summaries: pa.Table
-    standing: Standing
+    positions: RangePositions
     rows: DataFrame
 
     @property
@@ -130,7 +134,7 @@ def commit(
     files: Iterable[Row],
     staged: DataFrame | None,
 ) -> None:
-    """Append the batch; ``files`` are rows of ``PLANNED``."""
+    """Append the batch: its header, the planned rows ``files``, and the ``staged`` parcels."""
     parcels: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
@@ -158,13 +162,13 @@ def open_own(spark: SparkSession, warehouse: Warehouse, header: Header) -> Batch
 
 
 def append_staged(warehouse: Warehouse, header: Header, staged: DataFrame, part: str = "") -> None:
-    """Append rows of ``STAGED`` to the batch."""
+    """Append the parcels ``staged``, as rows ``kind, deployment, rows``, to the batch."""
     of_run = {"run_id": F.lit(header.run_id), "batch": F.lit(header.batch).cast("bigint")}
     warehouse.append(staged.withColumns(of_run), BATCHES, header.batch, part)
 
 
 def header_of(spark: SparkSession, warehouse: Warehouse, number: int) -> Header:
-    """The header of the batch; ``CorruptStateError`` unless it has exactly one."""
+    """The header of the batch; raises ``CorruptStateError`` unless it has exactly one."""
     rows = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
@@ -208,7 +212,7 @@ def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
             f"{number}, expected {ranges}; skip it with --skip-batch"
         )
     summaries = _failed_together(files, summaries)
-    return Batch(header, files, summaries, _standing(files, summaries), rows)
+    return Batch(header, files, summaries, _positions_of(files, summaries), rows)
 
 
 def _joined(parcels: Sequence[bytes], schema: pa.Schema) -> pa.Table:
@@ -237,9 +241,9 @@ def _failed_together(files: pa.Table, summaries: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, summaries.schema)
 
 
-def _standing(files: pa.Table, summaries: pa.Table) -> Standing:
+def _positions_of(files: pa.Table, summaries: pa.Table) -> RangePositions:
     before: dict[int, int] = {}
-    left_out: set[int] = set()
+    ignored: set[int] = set()
     counts, failures = (summaries.column(name).to_pylist() for name in ("newline_count", "failure"))
     lines = files.column("consumed_lines").to_pylist()
     for numbers, line in zip(_ranges_of(files), lines, strict=True):
@@ -247,6 +251,6 @@ def _standing(files: pa.Table, summaries: pa.Table) -> Standing:
             if line:
                 before[number] = line
             if failures[number]:
-                left_out.add(number)
+                ignored.add(number)
             line += counts[number] or 0
-    return Standing(before, frozenset(left_out))
+    return RangePositions(before, frozenset(ignored))

@@ -59,9 +59,9 @@ class Ledger(Protocol):
     """Content that earlier runs read; each method may return more entries than requested."""
 
     def changed(self, files: Sequence[InputFile]) -> Iterable[tuple[int, LedgerEntry | None]]:
-        """Index and current entry of each file that differs from the entry of its path.
+        """The index of each new or changed file, and the current entry of its path, if any.
 
-        Size and time are compared; a file with held-back bytes counts as changed.
+        Size and time are compared with the entry; a file with held-back bytes counts as changed.
         """
         ...
 
@@ -116,9 +116,10 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """The ``unreadable`` paths are only reported; the next run plans the ``deferred`` paths again.
+    """The files to read, the aliases to record, and the paths that are not read.
 
-    A path is unreadable if the listing rejected it, or if it cannot be opened.
+    The ``unreadable`` paths are only reported: the listing rejected them, or they cannot be opened.
+    The next run plans the ``deferred`` paths again.
     """
 
     work: tuple[FileWork, ...] = ()
@@ -333,7 +334,7 @@ class _Planner:
     def _is_copy(
         self, one: _Examined, entries: Sequence[LedgerEntry], others: Sequence[_Examined]
     ) -> bool:
-        """Whether the file has content, or its start, that was or will be read at another path."""
+        """Whether the file, or the start of it, was or will be read at a different path."""
         if any(goes_on is not None for goes_on in one.look.goes_on):
             return True
         head = one.look.head.head

@@ -35,7 +35,7 @@ _MAGIC_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The first ``consumed_bytes`` of a file.
+    """Digests that identify the first ``consumed_bytes`` of a file.
 
     ``head`` has one digest for each of ``HEAD_STEPS`` that these bytes fill; ``window`` is the
     digest of their last 64 KiB. Up to 128 KiB are covered completely.

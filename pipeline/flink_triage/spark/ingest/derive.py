@@ -22,7 +22,7 @@ def _data_columns(table: Table) -> list[str]:
 
 def _opened(batch: Batch, kind: str) -> DataFrame:
     """The rows of one kind."""
-    function = opening_function(kind, batch.standing)
+    function = opening_function(kind, batch.positions)
     return batch.parcels(kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
 
 
@@ -43,15 +43,17 @@ def events(batch: Batch) -> DataFrame:
 
 
 def stack_traces(batch: Batch) -> DataFrame:
-    """Rows of `stack_traces`; the first range with the text of a trace provides all but the counts.
+    """Rows of `stack_traces`, one for each trace.
 
-    This may be a range in ``left_out``, because later ranges of its task only count the trace.
+    Counts and times cover all ranges that are not ignored. The other columns come from the first
+    range with the text of the trace, even if it is ignored, because later ranges of its task only
+    count the trace.
     """
     rows = _opened(batch, "trace")
     counts = ("event_count", "first_seen_at", "last_seen_at")
-    left_out = batch.standing.left_out
-    if left_out:
-        is_counted = ~F.col("range_number").isin(*left_out)
+    ignored = batch.positions.ignored
+    if ignored:
+        is_counted = ~F.col("range_number").isin(*ignored)
         rows = rows.withColumns({name: F.when(is_counted, F.col(name)) for name in counts})
     folded = {"fingerprint", *counts}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
@@ -67,7 +69,7 @@ def stack_traces(batch: Batch) -> DataFrame:
 
 
 def log_volume(batch: Batch) -> DataFrame:
-    """Rows of `log_volume`."""
+    """Rows of `log_volume`, with the counts of all ranges that contain the same minute."""
     rows = _opened(batch, "volume")
     if not batch.is_cut:
         # Only ranges of one file can contain the same minute twice.

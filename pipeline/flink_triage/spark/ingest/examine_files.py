@@ -1,4 +1,4 @@
-"""Examines the file at each path; many paths are examined in Spark tasks."""
+"""Examines the file at each path; large numbers of files are examined in Spark tasks."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _work(wanted: Wanted) -> int:
 def look_at_bins(
     batches: Iterator[pa.RecordBatch], shipped_config: bytes
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of ``LOOKS`` for rows ``id, work``, in a worker."""
+    """Examine the lists of files in rows ``id, work``; yield rows ``bin, looks``, in a worker."""
     settings, storage = pickle.loads(shipped_config)
     use_options(storage)
     for batch in batches:

@@ -16,7 +16,7 @@ from flink_triage.spark.ingest.changed_files import FileWork
 from flink_triage.spark.ingest.content_identity import Mark
 
 # A Spark task reads one bin. It takes 0.1 s to start and end, and emits each of its distinct traces
-# again. Beyond this number of bins, bins grow before more are added.
+# again. If there would be more bins than this, they are made larger, up to ``LARGEST_BIN_BYTES``.
 MANY_BINS = 128
 SMALLEST_BIN_BYTES = 64 * MIB
 LARGEST_BIN_BYTES = 256 * MIB
@@ -49,7 +49,8 @@ def cut_ranges(
 ) -> tuple[RangeTask, ...]:
     """The ranges to read, numbered in order of file and offset.
 
-    Cuts are at multiples of ``range_bytes`` from the start of the file, not of the new part.
+    Cuts are at multiples of ``range_bytes`` from the start of the file, not of the new part. Files
+    that cannot be read as a log have no ranges.
     """
     tasks: list[RangeTask] = []
     for work in files:

@@ -99,7 +99,7 @@ class WorkerConfig:
 
 
 def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
-    """Rows of ``STAGED``: the contents of the ranges, read in one partition per bin of ranges."""
+    """Read the ranges, one partition per bin; return parcels as rows ``kind, deployment, rows``."""
     rows = rows_in_tasks(spark, map(_shipped, pack_tasks(tasks)))
     function = in_worker(__name__, "stage_bins", pickle.dumps(config))
     return rows.mapInArrow(function, spark_schema(STAGED))
@@ -127,7 +127,7 @@ _ANALYZERS: dict[bytes, Analyzer] = {}
 def stage_bins(
     batches: Iterator[pa.RecordBatch], shipped_config: bytes
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows for the lists of ranges in rows ``id, work``, in a worker."""
+    """Read the lists of ranges in rows ``id, work``, and yield their parcels; runs in a worker."""
     for batch in batches:
         for work in batch.column("work").to_pylist():
             with collector_at_rest():
@@ -276,7 +276,7 @@ def _summary(scan: RangeScan) -> dict[str, object]:
 
 
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
-    """Parcels as rows of ``STAGED``; parts of small files share rows to save fixed costs."""
+    """Convert parts to rows with parcels; small parts share a parcel to save fixed costs."""
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
@@ -341,6 +341,6 @@ def _values(kind: str, parts: Sequence[Part]) -> pa.StructArray:
 def _of_each(
     parts: Sequence[Part], value: Callable[[RangeTask], str | int], kind: pa.DataType
 ) -> pa.Array:
-    """A value of the task, repeated for each of its items."""
+    """``value`` of the task of each part, repeated for each item of the part."""
     places = np.repeat(np.arange(len(parts)), [len(part.items) for part in parts])
     return array([value(part.task) for part in parts], kind).take(pa.array(places))

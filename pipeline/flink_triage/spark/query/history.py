@@ -214,7 +214,7 @@ def _titles(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
 def _counts(
     spark: SparkSession, warehouse: Warehouse, period: Period
 ) -> dict[tuple[str, str], int]:
-    """(deployment, cause) -> occurrences in the period."""
+    """The number of occurrences in the period, by deployment and cause."""
     if period.run_id is None:
         rows = _occurrences(spark, warehouse).where(_inside("logged_at", period))
     else:
@@ -224,7 +224,7 @@ def _counts(
 
 
 def _found_by(spark: SparkSession, warehouse: Warehouse, run_id: str) -> DataFrame:
-    """Rows ``deployment, cause, occurrences``: the current results after the run.
+    """Rows ``deployment, cause, occurrences`` of the results that were current after the run.
 
     Only deployments that the run diagnosed are included.
     """
@@ -249,7 +249,7 @@ def _found_by(spark: SparkSession, warehouse: Warehouse, run_id: str) -> DataFra
 
 
 def _hours(spark: SparkSession, warehouse: Warehouse, period: Period) -> dict[str, float | None]:
-    """deployment -> number of hours of the period with logs; ``None`` for a run."""
+    """The number of hours with logs in the period, by deployment; ``None`` if it is a run."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         return {row["deployment"]: None for row in _rows(touched.select("deployment"))}
@@ -292,7 +292,7 @@ def _options(
 def _effective(
     spark: SparkSession, warehouse: Warehouse, period: Period
 ) -> dict[tuple[str, str], str]:
-    """(deployment, option) -> the last value before the end of the period, or after the run."""
+    """The last value before the end of the period, or after the run, by deployment and option."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         runs = warehouse.runs(spark, period.run_id)

@@ -1,7 +1,7 @@
 """Replaces known exceptions of Spark, Delta and the disk with errors that state what to do.
 
-Delta and the JVM print the cause within a stack trace of hundreds of lines. The first pattern of
-`_PHRASES` that matches this text determines the error. The patterns include errno(3) messages as
+Delta and the JVM print the cause within a stack trace of hundreds of lines. The first pattern below
+that matches this text determines the error. The patterns include errno(3) messages as
 Java and Python print them, Delta's error classes, and Spark's messages about workers.
 """
 
@@ -20,7 +20,7 @@ DAMAGED = (
     "the tables are damaged: a file of the Delta log or of the data is missing or incomplete; "
     "restore the folder from a backup, or read the logs into a new warehouse"
 )
-_PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tuple(
+_EXPLANATIONS: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tuple(
     (re.compile(pattern), kind, words)
     for pattern, kind, words in (
         (
@@ -96,7 +96,7 @@ def _is_of_the_jvm(error: Exception) -> bool:
 
 def explanation(text: str, place: str) -> FlinkTriageError | None:
     """The error for the first pattern that matches ``text``; ``None`` if no pattern matches."""
-    for pattern, kind, words in _PHRASES:
+    for pattern, kind, words in _EXPLANATIONS:
         if pattern.search(text):
             return kind(f"{place}: {words}")
     return None

@@ -280,7 +280,7 @@ def _ivy_class_path() -> str:
 
 
 def _reason(output: str) -> str:
-    """The most informative line of Ivy's report."""
+    """The line of Ivy's output that most likely states the reason, cut to 160 characters."""
     lines = [line.strip(" \t:") for line in output.split("\n")]
     for word in ("invalid", "not found", "refused", "timed out", "UNRESOLVED", "rror"):
         for line in lines:

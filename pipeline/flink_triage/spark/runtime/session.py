@@ -39,7 +39,7 @@ ONE_COLLECTOR = "-XX:+UseSerialGC"
 PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
 # The default value of spark.connect.grpc.binding.port.
 CONNECT_PORT = 15002
-KNOCK_SECONDS = 10.0
+CONNECT_TIMEOUT_SECONDS = 10.0
 # spark-submit sets this variable for the driver: the JVM is running, but has no session yet.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 DELTA_OPTIONS = {
@@ -89,7 +89,7 @@ def get_session(
     size_bytes: int | None = 0,
     warehouse: str | None = None,
 ) -> SparkSession:
-    """The session to use.
+    """Return an existing Spark session, or start one.
 
     ``spark``, a Spark Connect session (``remote`` or ``SPARK_REMOTE``, unless it begins with
     ``local``), an active session, and the session on Databricks are used unchanged, in this order
@@ -170,7 +170,7 @@ def _not_started(error: Exception) -> EnvironmentProblem:
 def _connect(address: str) -> SparkSession:
     # Parameters after the first semicolon may include a token.
     shown = address.split(";")[0]
-    _knock(shown)
+    _check_server(shown)
     try:
         session = SparkSession.builder.remote(address).getOrCreate()
         _ = session.version
@@ -183,7 +183,7 @@ def _connect(address: str) -> SparkSession:
         raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
 
 
-def _knock(address: str) -> None:
+def _check_server(address: str) -> None:
     """Raise ``EnvironmentProblem`` if no server listens; the client would retry for ten minutes.
 
     With a proxy in the environment, this is not checked.
@@ -193,7 +193,7 @@ def _knock(address: str) -> None:
     place = urlsplit(address)
     try:
         host, port = place.hostname or "localhost", place.port or CONNECT_PORT
-        socket.create_connection((host, port), KNOCK_SECONDS).close()
+        socket.create_connection((host, port), CONNECT_TIMEOUT_SECONDS).close()
     except (OSError, ValueError) as error:
         raise EnvironmentProblem(f"{address}: no Spark Connect server answers: {error}") from None
 
@@ -236,7 +236,7 @@ def session_options(
 ) -> dict[str, str]:
     """The options of a session that this program starts, for a job over ``size_bytes``.
 
-    ``archive`` is the result of `_class_archive`.
+    ``archive`` contains the JVM options for the archive of loaded classes; it may be empty.
     """
     is_much = size_bytes is None or _amount(size_bytes) == "much"
     scratch = _scratch_directory()
@@ -279,8 +279,8 @@ def _scratch_directory() -> Path:
         ) from None
 
 
-# Options of the user with which the JVM rejects or does not need the cache.
-_OWN_ARCHIVE = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
+# If the user has set one of these options, the JVM rejects or does not need the class archive.
+_ARCHIVE_OPTIONS = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 
 
 def _class_archive(java: Java) -> str:
@@ -289,7 +289,7 @@ def _class_archive(java: Java) -> str:
     Empty before Java 19, and if the user has set such an option.
     """
     given = _given_options()
-    if java.major < 19 or any(option in given for option in _OWN_ARCHIVE):
+    if java.major < 19 or any(option in given for option in _ARCHIVE_OPTIONS):
         return ""
     archive = cache_directory() / f"classes-{java.major}.jsa"
     return f'-XX:+AutoCreateSharedArchive "-XX:SharedArchiveFile={archive}" -Xlog:cds=off'

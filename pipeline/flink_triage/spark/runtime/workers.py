@@ -16,7 +16,7 @@ ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def rows_in_tasks(spark: SparkSession, work: Iterable[bytes]) -> DataFrame:
-    """Rows ``id, work``, each in a separate partition."""
+    """One row ``id, work`` for each item, in a separate partition; ids count from 0."""
     column = pa.array(work, pa.binary())
     count = len(column)
     values = pa.table({"id": pa.array(range(count), pa.int64()), "work": column})

@@ -40,7 +40,7 @@ OPENED: Mapping[str, pa.Schema] = {
 
 
 def parcels_of(rows: pa.RecordBatch) -> Iterator[bytes]:
-    """All of ``rows`` as parcels."""
+    """``rows``, divided into parcels of at most ``PARCEL_ROWS`` rows."""
     size = max(1, min(PARCEL_ROWS, len(rows) * PARCEL_BYTES // max(1, rows.nbytes)))
     for at in range(0, len(rows), size):
         yield packed(rows.schema, (rows.slice(at, size),))
@@ -57,34 +57,34 @@ def packed(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def unpacked(parcel: bytes) -> pa.Table:
-    """Reverse ``packed``."""
+    """The rows in the Arrow stream that ``packed`` returned."""
     with pa.ipc.open_stream(parcel) as reader:
         return reader.read_all()
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Position of the ranges in their files, by range number; known once all ranges are read.
+class RangePositions:
+    """Positions of the ranges of a batch in their files; known once all ranges are read.
 
-    ``lines_before``: the number of lines in the file before the range, unless it is 0.
-    ``left_out``: ranges whose rows are ignored, because they or an earlier range of the file could
-    not be read.
+    ``lines_before`` maps the number of a range to the number of lines before it in the file, unless
+    that is 0. ``ignored`` contains the numbers of the ranges whose rows are ignored, because they
+    or an earlier range of the file could not be read.
     """
 
     lines_before: Mapping[int, int] = field(default_factory=dict)
-    left_out: frozenset[int] = frozenset()
+    ignored: frozenset[int] = frozenset()
 
 
-def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
-    """The rows without those of ``left_out``; ``line`` is counted from the start of the file."""
-    if standing.left_out:
-        is_out = pc.is_in(rows.column("range_number"), pa.array(standing.left_out, SMALL))
+def in_file(rows: pa.Table, positions: RangePositions) -> pa.Table:
+    """The rows without those of ignored ranges; ``line`` is counted from the start of the file."""
+    if positions.ignored:
+        is_out = pc.is_in(rows.column("range_number"), pa.array(positions.ignored, SMALL))
         rows = rows.filter(pc.invert(is_out))
     numbers = rows.column("range_number")
     rows = rows.drop_columns(["range_number"])
     if "line" not in rows.schema.names:
         return rows
-    before = [standing.lines_before.get(number, 0) for number in numbers.to_pylist()]
+    before = [positions.lines_before.get(number, 0) for number in numbers.to_pylist()]
     if not any(before):
         return rows
     place = rows.schema.get_field_index("line")
@@ -92,16 +92,16 @@ def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
     return rows.set_column(place, rows.schema.field(place), lines)
 
 
-def opening_function(kind: str, standing: Standing) -> ArrowFunction:
+def opening_function(kind: str, positions: RangePositions) -> ArrowFunction:
     """Function for ``mapInArrow`` that opens parcels of one kind in the column ``rows``."""
-    return in_worker(__name__, "open_parcels", pickle.dumps((kind, standing)))
+    return in_worker(__name__, "open_parcels", pickle.dumps((kind, positions)))
 
 
 def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
     """The rows of the parcels in the column ``rows``, in a worker."""
-    kind, standing = pickle.loads(shipped)
+    kind, positions = pickle.loads(shipped)
     tables = (
-        _opened(parcel.as_py(), OPENED[kind], standing)
+        _opened(parcel.as_py(), OPENED[kind], positions)
         for batch in batches
         for parcel in batch.column("rows")
     )
@@ -109,10 +109,10 @@ def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[
         yield from table.combine_chunks().to_batches()
 
 
-def _opened(parcel: bytes, schema: pa.Schema, standing: Standing) -> pa.Table:
+def _opened(parcel: bytes, schema: pa.Schema, positions: RangePositions) -> pa.Table:
     rows = unpacked(parcel)
     if RANGE_NUMBER.name in rows.schema.names and RANGE_NUMBER.name not in schema.names:
-        rows = in_file(rows, standing)
+        rows = in_file(rows, positions)
     return rows.select(schema.names)
 
 

@@ -19,7 +19,10 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FailedDiagnosis:
-    """A deployment whose last diagnosis failed; ``basis`` is the result of `basis_of`."""
+    """A deployment whose last diagnosis failed.
+
+    ``basis`` is the digest of the signatures, options, and program version of that diagnosis.
+    """
 
     deployment: str
     reason: str
@@ -42,7 +45,7 @@ class PublishedRun:
 
 
 def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[PublishedRun, ...]:
-    """All published runs, in the order of their batches; empty before the first.
+    """All published runs, in the order of their batches; empty if there are none.
 
     Raises ``CorruptStateError`` if `runs` is damaged or has a different table version, or if a
     table that a published run wrote to is missing, because it would be recreated without its rows.

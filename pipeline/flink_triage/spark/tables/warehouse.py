@@ -98,7 +98,7 @@ class Warehouse:
         return self.directory or self.location(RUNS.name)
 
     def qualified(self, name: str) -> str:
-        """The name in the schema."""
+        """``name``, preceded by the catalog, if set, and the schema; each part is in backquotes."""
         return ".".join(f"`{part}`" for part in (self.catalog, self.schema, name) if part)
 
     def identifier(self, table: Table) -> str:
@@ -156,7 +156,7 @@ class Warehouse:
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         """All rows of the table, published or not, with the columns in schema order.
 
-        Raises ``CorruptStateError`` as `missing_columns` does.
+        Raises ``CorruptStateError`` if the table has a different version or incompatible columns.
         """
         if table.name in DERIVED:
             return spark.sql(ROWS[table.name], source=self.read(spark, DERIVED[table.name]))
@@ -164,7 +164,7 @@ class Warehouse:
         return rows.selectExpr(*select_list(table, self._missing(rows, table)))
 
     def _missing(self, rows: DataFrame, table: Table) -> tuple[Column, ...]:
-        """Columns that the table of a different build lacks; raises as `missing_columns` does."""
+        """Columns that a table of a different build lacks; raises the same errors as ``read``."""
         return missing_columns(rows.schema, table, self.location(table.name))
 
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
@@ -251,7 +251,7 @@ class Warehouse:
         return f"(SELECT {', '.join(select_list(table, missing))} FROM {self.identifier(table)})"
 
     def current(self, spark: SparkSession, name: str, runs: DataFrame | None = None) -> DataFrame:
-        """The rows of a query in ``CURRENT``, for all published runs or for those in ``runs``."""
+        """The current rows of the view ``name``, after all published runs or only ``runs``."""
         names = tables_of(CURRENT[name]) - {RUNS.name}
         frames: dict[str, Any] = {of: self.read(spark, STORED[of]) for of in names}
         frames[RUNS.name] = self.read(spark, RUNS) if runs is None else runs
