@@ -69,7 +69,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
     """Whether new events leave the meaning of earlier events unchanged.
 
     For example, a second job makes events without a job ambiguous, a changed option changes the
-    current value in patches, and clock skew shifts all events of a file.
+    current value that a remediation shows, and clock skew shifts all events of a file.
     """
     if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
         return False
@@ -131,7 +131,10 @@ def carry(
 
 
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
-    """The observation with its withheld matches, and with the job of its graph if it has none."""
+    """The observation with its original matches, if the moment has ``withheld`` ones.
+
+    An observation without a job gets the job of its execution graph, if that is known.
+    """
     observation = moment.observation
     if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
@@ -163,7 +166,8 @@ def _kept(
     """The moments to read again: those that episodes, reports, or context rules use.
 
     Before ``start``, these are the last completed checkpoint of each job, prose in ``.out`` and
-    ``.err`` files, and signals, banners, and shutdown effects within ``REACH``.
+    ``.err`` files, and the signals, banners, and shutdown effects that may still explain lines
+    after ``start`` (within ``REACH``).
     """
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}

@@ -34,7 +34,7 @@ class Undiagnosed:
 
 
 class _TooMuch(BaseException):
-    """Not an ``Exception``, so that the interrupted code does not catch it."""
+    """Exceeded limit; not an ``Exception``, so that the interrupted code does not catch it."""
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:

@@ -1,4 +1,4 @@
-"""Determines whether a log line reports a job failure, and in which form."""
+"""Determines whether a log line reports a job failure, and how directly."""
 
 from __future__ import annotations
 

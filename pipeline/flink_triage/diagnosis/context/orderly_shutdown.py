@@ -74,7 +74,7 @@ def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Mome
 
 
 def _ends(moments: Sequence[Moment]) -> dict[str, list[_End]]:
-    """The ends of each process, in time order."""
+    """The shutdowns of each process, in time order."""
     signals = [
         m for m in moments if is_kind(m.observation, SIGNAL) and m.observation.event.logged_at
     ]

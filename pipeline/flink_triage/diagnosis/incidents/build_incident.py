@@ -322,7 +322,10 @@ def _summary(
 
 
 def _thrown(observation: Observation) -> str:
-    """The innermost throwable with its message, as one line, or else the message of the event."""
+    """The root cause with its message, as one line, or else the message of the event.
+
+    If the trace was cut off before its root cause, this is the outermost throwable.
+    """
     if not observation.root_cause_type:
         wrapped_in = observation.exception_type
         if wrapped_in:

@@ -34,9 +34,8 @@ def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
 def cut_trace(text: str, limit: int) -> str:
     """Head and tail of a long trace, with the number of omitted characters on a line in between.
 
-    A trace of at most ``limit`` characters is returned unchanged.
-
-    The tail gets a quarter of ``limit``, because the root cause comes last.
+    A trace of at most ``limit`` characters is returned unchanged. The tail gets a quarter of
+    ``limit``, because the root cause comes last.
     """
     if len(text) <= limit:
         return text

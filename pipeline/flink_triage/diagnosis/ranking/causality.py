@@ -92,7 +92,7 @@ def causes_of(
 
     A candidate explains another one through the causal graph, directly or indirectly, or because it
     is nearer to the root cause of the same trace. ``afterwards`` and ``overcome`` contain the ids
-    of the candidates for which ``came_afterwards`` and ``was_overcome`` are true.
+    of orderly stops that occurred after the failures began, and of those that the job survived.
     """
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}

@@ -26,7 +26,9 @@ _CLOSE_POINTS = 12.0
 _LONG_TEXT_CHARS = 30
 # No number of correct answers makes the next one certain.
 LOWEST, HIGHEST = 0.01, 0.98
-# Each candidate has one of these properties. Only the answer, at rank 1, may have `PROPERTIES`.
+# Each candidate has one of these properties: the answer is first, other candidates that can be a
+# diagnosis are behind it, and candidates that cannot be a diagnosis only report a failure. Only the
+# answer may also have `PROPERTIES`.
 FIRST, BEHIND, REPORTING = "first", "behind", "reporting"
 
 
@@ -62,7 +64,11 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate], outcome: Outco
 def properties_of(
     candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome
 ) -> tuple[str, ...]:
-    """``REPORTING`` or ``BEHIND``, or else ``FIRST`` and the ids of all `PROPERTIES` that apply."""
+    """The ids of the properties of ``candidate`` that determine its confidence.
+
+    For the answer, these are ``first`` and all `PROPERTIES` that apply. Other candidates have only
+    one: ``behind`` if they can be a diagnosis, and ``reporting`` otherwise.
+    """
     if not candidate.signature.is_answer:
         return (REPORTING,)
     first = next(other for other in ranked if other.signature.is_answer)

@@ -106,7 +106,7 @@ def _leads(
 ) -> bool:
     """Whether the first diagnosis of an ``earlier`` episode explains all candidates of a later one.
 
-    The episodes must belong to the same job, or one of them to the cluster.
+    The episodes must not overlap. They must belong to the same job, or one of them to the cluster.
     """
     before, its = earlier
     jobs, others = before.job_ids, episode.job_ids

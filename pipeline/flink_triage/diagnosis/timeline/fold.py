@@ -4,10 +4,11 @@ If a file has more equal observations in a minute than the limit, the first ones
 kept, and the second-to-last carries the count of the others. Of observations that differ only in
 their stack traces, a limited number of traces is kept. Of the other traces, the first and the last
 observation are kept, and the first carries the count. Of consecutive completed checkpoints of a
-job, only the first and the last are kept. The finest grain keeps all other lifecycle events of
-``KEPT_KINDS``. If a deployment still has more than ``max_observations``, observations are folded
-over longer periods and with fewer equal properties. Witnesses are always kept. Folding is
-associative: the result does not depend on how observations are divided into parts.
+job, only the first and the last are kept. The finest grain (see `fold_grains`) keeps all other
+lifecycle events of ``KEPT_KINDS``. If a deployment still has more than ``max_observations``, a
+coarser grain folds observations over longer periods and with fewer equal properties. Witnesses are
+always kept. Folding is associative: the result does not depend on how observations are divided into
+parts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ class Folder:
     """Folds observations as they are added.
 
     It buffers as many new observations as it keeps folded ones, but at least ``FOLD_EVERY``.
-
     ``coarseness`` is the index of the first grain to use (see ``grains_of``).
     """
 
@@ -154,7 +154,10 @@ def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
 
 
 def _ends(group: list[Observation], keep: int) -> list[Observation]:
-    """The first ``keep - 1`` and the last; the second-to-last carries the count of the others."""
+    """The first ``keep - 1`` observations and the last one.
+
+    The second-to-last of these also counts the omitted observations.
+    """
     if len(group) <= keep:
         return group
     first = group[: keep - 1]

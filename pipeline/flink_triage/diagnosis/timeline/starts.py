@@ -83,7 +83,11 @@ class Generation:
         return next((start for start in reversed(self.starts) if start.at <= at), None)
 
     def values(self, what: ChangeKind, at: datetime, until: datetime) -> dict[str, str]:
-        """The value of each name in the latest start up to ``at``, from lines up to ``until``."""
+        """The latest value of each fact of the kind ``what``, by the name of the fact.
+
+        Only starts at or before ``at`` are considered, with the lines logged at or before
+        ``until``.
+        """
         found: dict[str, str] = {}
         for name, statements in self.facts.get(what, {}).items():
             in_time = [
@@ -116,10 +120,10 @@ class Generation:
 class Starts:
     """The generations of each lane, in time order.
 
-    ``running`` contains the beginnings of runs that are still shorter than ``RUNS_ON``.
-    ``completed`` contains the times at which the jobs of each process completed checkpoints.
-    ``mixed`` contains the first banners of each kind in logs to which several kinds of processes
-    write. The starts of processes in such logs are ignored.
+    ``running`` contains the lines at which jobs started to run, if they have been running for less
+    than ``RUNS_ON``. ``completed`` contains the times at which the jobs of each process completed
+    checkpoints. If several kinds of processes write to a log, the starts of processes in this log
+    are ignored, and ``mixed`` contains its first banner of each kind.
     """
 
     lanes: dict[Lane, list[Generation]]
@@ -158,9 +162,9 @@ class Starts:
     def needed_from(self, since: datetime, chosen: Set[int]) -> Iterator[Moment]:
         """The moments that are required to compare starts at any time from ``since`` on.
 
-        The starts in these moments, in those with ``chosen`` ids, and in all later moments yield
-        the same comparisons. Facts that a generation repeats are omitted, unless some of them are
-        chosen: the others would then appear to be removed.
+        ``chosen`` contains the ``id()`` of moments that are carried over anyway. Facts that a
+        generation repeats are omitted, unless some of them are chosen: the others would then appear
+        to be removed.
         """
         yield from (*self.running, *self.mixed)
         for generations in self.lanes.values():

@@ -77,7 +77,7 @@ class DeploymentTimeline:
         return self.effective_config if version is None else self.configs.get(version, {})
 
     def between(self, start: datetime, end: datetime) -> tuple[Moment, ...]:
-        """Moments of [start, end)."""
+        """The moments from ``start`` up to, but not including, ``end``."""
         return self.moments[bisect_left(self.times, start) : bisect_left(self.times, end)]
 
 
@@ -185,9 +185,10 @@ def _job_of_graph(moments: Sequence[Moment]) -> dict[str, str]:
 
 
 def _job_of_failed_attempt(moments: Sequence[Moment]) -> dict[str, str]:
-    """Execution attempts and the jobs that fail on one of the next lines of the same file.
+    """The job of each failed execution attempt, by the first part of the attempt id.
 
-    Before Flink 1.16, an attempt id does not contain the id of its execution graph.
+    It is the job whose restart or failure the same file reports next, within ``ANSWER``. Before
+    Flink 1.16, an attempt id does not contain the id of its execution graph.
     """
     jobs: dict[str, str] = {}
     failed: dict[str, list[tuple[str, datetime]]] = {}
