@@ -34,7 +34,7 @@ class Undiagnosed:
 
 
 class _TooMuch(BaseException):
-    """Exceeded limit; not an ``Exception``, so that the interrupted code does not catch it."""
+    """A limit is exceeded. Not an ``Exception``, so that the interrupted code does not catch it."""
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:

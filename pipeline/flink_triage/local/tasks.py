@@ -214,7 +214,7 @@ def analyze_ranges(
 def analyze_whole(
     shared: SharedObjects, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
-    """Read and fold one range, with an observation of every distinct trace."""
+    """Read and fold one range, but keep an observation of every distinct trace."""
     limits = shared.options.settings
     every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():

@@ -157,10 +157,10 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete the rows of runs that were published before ``before``, except rows still needed.
+    """Delete the rows of runs that were published before ``before``.
 
-    `runs` keeps its rows. If the process is killed between two tables, unused rows remain until the
-    next pass.
+    Rows that the current results or the next run require are kept, and so are all rows of `runs`.
+    If the process is killed between two tables, unused rows remain until the next pass.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, [run.run_id for run in runs])

@@ -77,7 +77,7 @@ def finish_batch(
 
 
 def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, int]:
-    """Append the read rows to several tables in parallel, because small commits mostly wait.
+    """Append the rows of the batch to their tables in parallel, because small commits mostly wait.
 
     Returns the number of rows of this run in each of these tables.
     """

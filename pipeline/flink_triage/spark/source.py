@@ -45,7 +45,10 @@ def register(spark: SparkSession) -> None:
 
 
 class FlinkLogs(DataSource):
-    """Options: ``path`` (one, or a JSON list of several) and ``groupBy`` (as ``--group-by``)."""
+    """The format ``flink_logs``.
+
+    Its options are ``path`` (a path or a JSON list of paths) and ``groupBy`` (as ``--group-by``).
+    """
 
     @classmethod
     def name(cls) -> str:

@@ -45,7 +45,7 @@ def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
 
 @lru_cache(maxsize=1024)
 def _library_of(type_name: str | None) -> str:
-    """``org.apache.kafka`` for ``org.apache.kafka.common.errors.DisconnectException``."""
+    """The first three parts of a class name, such as ``org.apache.kafka``."""
     return ".".join((type_name or "").split(".")[:3])
 
 

@@ -49,8 +49,7 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` if user code handled all faults, or if no job failed and the faults require no action
-    (see ``_matters``).
+    ``None`` if user code handled all faults, or if no job failed and the faults require no action.
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
@@ -58,7 +57,7 @@ def build_incident(
         return None
     verdict = _verdict(answers, unknown, episode)
     wrappers = [c for c in ranked if not c.signature.is_answer]
-    hollow = None if answers else _hollow(wrappers, unknown)
+    last_wrapper = None if answers else _last_wrapper(wrappers, unknown)
     ordered = [*answers, *wrappers]
     sure = {each.id: confidence(each, ranked, episode.outcome) for each in ordered}
     shown = [*(hit.moment for answer in answers for hit in answer.hits), *episode.faults]
@@ -88,8 +87,10 @@ def build_incident(
         diagnoses=diagnoses,
         similar=_similar_to(unknown, ranked, pack) if verdict == "undetermined" else (),
         timeline=timeline_entries(timeline, episode, settings),
-        summary=_summary(verdict, episode, answers, unknown, hollow),
-        missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),
+        summary=_summary(verdict, episode, answers, unknown, last_wrapper),
+        missing_evidence=missing_evidence(
+            verdict, answers, unknown, last_wrapper, timeline, episode
+        ),
         blast_radius=blast_radius(timeline, episode),
         other_causes=other_causes(answers, wrappers, pack),
         config=diagnoses[0].remediation.config if diagnoses else (),
@@ -172,7 +173,7 @@ def _is_minor(signature: Signature) -> bool:
     return (signature.role, signature.severity) == ("contributing", "minor")
 
 
-def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
+def _last_wrapper(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
     """The wrapper that is the last throwable of the unknown fault; its cause was not logged."""
     for candidate in wrappers:
         if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
@@ -303,7 +304,7 @@ def _summary(
     episode: Episode,
     answers: Sequence[Candidate],
     unknown: Moment | None,
-    hollow: Signature | None,
+    last_wrapper: Signature | None,
 ) -> str:
     if verdict == "diagnosed":
         best = answers[0]
@@ -315,8 +316,8 @@ def _summary(
         thrown = _thrown(observation)
         if not thrown:
             return "The first fault is a stack trace whose beginning was cut off."
-        if hollow is not None:
-            return f"{hollow.title}; the log does not contain the cause: {thrown}."
+        if last_wrapper is not None:
+            return f"{last_wrapper.title}; the log does not contain the cause: {thrown}."
         return f"No signature explains the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
 

@@ -42,17 +42,18 @@ def missing_evidence(
     verdict: Verdict,
     answers: Sequence[Candidate],
     unknown: Moment | None,
-    hollow: Signature | None,
+    last_wrapper: Signature | None,
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> tuple[str, ...]:
-    """Evidence that would reveal the cause of a symptom or an undetermined incident.
+    """Sentences about evidence that may show the cause of a symptom or an undetermined incident.
 
-    ``hollow`` is the signature of a wrapper whose cause was not logged.
+    Empty for other incidents. ``last_wrapper`` is the signature of a wrapper whose cause was not
+    logged.
     """
     if verdict == "diagnosed" and answers[0].signature.role != "symptom":
         return ()
-    missing = list(hollow.remediation.steps[:_MAX_STEPS]) if hollow is not None else []
+    missing = list(last_wrapper.remediation.steps[:_MAX_STEPS]) if last_wrapper is not None else []
     missing += _places(answers, unknown, timeline, episode)
     is_of_client = timeline.processes == {"client"}
     for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):

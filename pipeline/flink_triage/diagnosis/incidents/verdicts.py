@@ -102,7 +102,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
 
 
 def is_of_flink(moment: Moment) -> bool:
-    """Whether ``moment`` is a line of a Flink log."""
+    """Whether ``moment`` is a log line with signs of Flink, such as a version or a lifecycle."""
     observation = moment.observation
     if moment.is_text:
         return False
@@ -133,7 +133,7 @@ def is_below_error(moment: Moment) -> bool:
 
 
 def _survived(timeline: DeploymentTimeline, pack: SignaturePack) -> str:
-    """A sentence that names the signatures of the first errors and stack traces, if any."""
+    """A sentence with the first signatures that match an error or a stack trace; may be empty."""
     errors = (
         moment.observation
         for moment in timeline.moments
@@ -146,7 +146,7 @@ def _survived(timeline: DeploymentTimeline, pack: SignaturePack) -> str:
 
 
 def words_of(observation: Observation) -> str:
-    """The exception of a line, or else its message."""
+    """The root cause in a line's stack trace with its message, or else the message of the line."""
     thrown = observation.root_cause_type or observation.exception_type
     if observation.fingerprint is None or thrown is None:
         return observation.event.message or thrown or ""

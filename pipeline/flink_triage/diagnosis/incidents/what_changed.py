@@ -162,7 +162,10 @@ def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Differen
 
 
 def _versions_of_jars(jars: str) -> dict[str, str]:
-    """The version of each JAR, or its file name if it has no version; several are joined."""
+    """The version of each JAR, by its name without the version; several versions are joined.
+
+    A JAR without a version has its file name as the version.
+    """
     versions: dict[str, set[str]] = {}
     for jar in filter(None, jars.split(":")):
         found = _JAR.fullmatch(jar)

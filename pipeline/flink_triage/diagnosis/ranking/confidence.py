@@ -34,7 +34,7 @@ FIRST, BEHIND, REPORTING = "first", "behind", "reporting"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first candidate that can be a diagnosis, and the best alternative that it matched."""
+    """The first candidate that can be a diagnosis, and the most specific alternative it matched."""
 
     candidate: Candidate
     alternative: Alternative

@@ -92,8 +92,8 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
 def _events(hit: Hit, signature: Signature) -> list[tuple[datetime | None, int]]:
     """The time and alternative of each event that ``hit`` represents.
 
-    At most ``count`` of them are returned. If folded events may be further apart than ``within``,
-    only the first is returned.
+    At most as many as the ``count`` of the signature are returned. If folded events may be further
+    apart than its ``within``, only the first is returned.
     """
     observation = hit.moment.observation
     first, last = observation.event.logged_at, observation.last_logged_at

@@ -37,7 +37,8 @@ class DeploymentTimeline:
     product. ``is_excerpt`` means that no line reports the state of a process, job, or task, so that
     a person probably selected the lines. ``taskmanagers`` are the resource ids of TaskManagers
     whose start was logged. ``skews`` are the clock skews that were corrected. ``hosts`` contains
-    the TaskManager hosts, with the time of their first moment. ``events`` is the number of events
+    the TaskManager hosts, with the time of their first moment. ``known_jobs`` contains the ids of
+    all jobs in the logs. ``events`` is the number of events
     that the moments count, or ``None`` if ``max_observations`` was not exceeded. If the processes
     of the deployment have different Flink versions, ``versions`` has the version of each process
     and ``configs`` the options of each version; otherwise they are empty. ``job_of_graph`` and

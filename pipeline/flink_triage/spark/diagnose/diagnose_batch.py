@@ -229,7 +229,7 @@ def _rows_of(spark: SparkSession, rows: DataFrame, previous: Sequence[_PreviousR
 
 
 def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) -> DataFrame:
-    """Rows of `diagnosed`, built from ``DIAGNOSED_ROWS`` and the incidents reported ``before``."""
+    """Rows of `diagnosed`; incidents get their status since the ones reported ``before``."""
     of_row = {
         "status": F.col("status"),
         "basis": F.lit(basis),

@@ -33,12 +33,13 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Rematching:
-    """Numbers of stored events: matched again, with changed matches, and with unknown text.
+    """Counts of stored events.
 
-    The full text of ``unknown`` events is not stored, because they were folded, because they share
-    a trace with others, or because their trace was deleted. Their matches may therefore differ from
-    those of a new read (see `match_stored`). ``without_text`` events were only counted when they
-    were read, because they were not notable.
+    ``events`` were matched again, and the matches of ``changed`` events differ. The full text of
+    ``unknown`` events is not stored, because they were folded, because they share a trace with
+    others, or because their trace was deleted. Their matches may therefore differ from those of a
+    new read (see `match_stored`). ``without_text`` events were only counted when they were read,
+    because they were not notable.
     """
 
     events: int

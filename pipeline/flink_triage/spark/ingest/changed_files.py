@@ -32,8 +32,8 @@ Looker = Callable[[Sequence[Wanted]], Sequence[Look]]
 class LedgerEntry:
     """The last published state of one file content: the number of bytes read, and its path.
 
-    ``is_current``: the path has had no other content since. ``row`` has the counts to continue
-    from.
+    ``is_current`` is false if different content was read from the path later. ``row`` has the
+    counts to continue from.
     """
 
     path: str

@@ -21,7 +21,7 @@ def _data_columns(table: Table) -> list[str]:
 
 
 def _opened(batch: Batch, kind: str) -> DataFrame:
-    """The rows of one kind."""
+    """The rows in the batch's parcels of one kind."""
     function = opening_function(kind, batch.positions)
     return batch.parcels(kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
 

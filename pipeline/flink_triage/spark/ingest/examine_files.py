@@ -50,8 +50,9 @@ class Wanted:
 class Look:
     """The file found at a path.
 
-    ``tail`` is the result of `OpenFile.tail`. ``goes_on`` states for each wanted mark whether the
-    file continues after it; ``None`` if the file does not start with the marked content.
+    ``tail`` is the digest that identifies the end of the file. ``goes_on`` states for each wanted
+    mark whether the file continues after it; ``None`` if the file does not start with the marked
+    content.
     ``problem`` is the reason why the path could not be opened.
     """
 

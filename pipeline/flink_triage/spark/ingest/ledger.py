@@ -147,9 +147,10 @@ PLANNED = pa.schema(
 
 
 def planned_rows(plan: WorkPlan, tasks: Iterable[RangeTask]) -> Iterator[Row]:
-    """Rows of ``PLANNED``, in order of path: the files to read, aliases, and unreadable paths.
+    """The planned rows of the ledger, in order of path.
 
-    ``tasks`` is consumed immediately and not kept.
+    There is one row for each file to read, alias, and unreadable path. ``tasks`` is consumed
+    immediately and not kept.
     """
     ranges: dict[str, tuple[int, int]] = {}
     for task in tasks:

@@ -103,5 +103,5 @@ def explanation(text: str, place: str) -> FlinkTriageError | None:
 
 
 def damaged(location: str) -> CorruptStateError:
-    """The error for an incomplete table."""
+    """The error for a table with missing or incomplete files."""
     return CorruptStateError(f"{location}: {DAMAGED}")

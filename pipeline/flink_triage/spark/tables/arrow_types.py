@@ -92,7 +92,7 @@ EVIDENCE = pa.struct(
 
 
 def spark_type(kind: pa.DataType) -> str:
-    """The type in Spark's DDL."""
+    """The type in Spark's DDL, for example ``array<string>``."""
     if pa.types.is_struct(kind):
         inner = ", ".join(f"`{field.name}`: {spark_type(field.type)}" for field in kind)
         return f"struct<{inner}>"
@@ -115,5 +115,5 @@ _SCALARS: Mapping[pa.DataType, str] = {
 
 
 def spark_schema(schema: pa.Schema) -> str:
-    """The schema in Spark's DDL."""
+    """The columns and their types in Spark's DDL, separated by commas."""
     return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in schema)

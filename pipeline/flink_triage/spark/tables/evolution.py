@@ -42,7 +42,7 @@ def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Colum
 
 
 def _lacking(name: str, found: DataType, wanted: pa.DataType, place: str) -> Iterator[Column]:
-    """Fields that a struct lacks; raises if the types differ otherwise."""
+    """Fields that a struct lacks; raises ``CorruptStateError`` if the types differ otherwise."""
     if isinstance(found, StructType) and pa.types.is_struct(wanted):
         there = {field.name: field.dataType for field in found.fields}
         for field in wanted:
@@ -56,7 +56,7 @@ def _lacking(name: str, found: DataType, wanted: pa.DataType, place: str) -> Ite
 
 
 def _plain(kind: pa.DataType) -> str:
-    """The type as Spark prints it."""
+    """The type as ``simpleString`` of Spark's types prints it."""
     return spark_type(kind).replace("`", "").replace(": ", ":").replace(", ", ",")
 
 

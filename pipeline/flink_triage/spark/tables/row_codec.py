@@ -83,7 +83,7 @@ def event_rows(
 
 
 def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
-    """Rows of `stack_traces`."""
+    """Rows of `stack_traces` with all columns except ``run_id``."""
     return _struct(STAGED_TRACE, traces, _TRACE_GETTERS, {})
 
 

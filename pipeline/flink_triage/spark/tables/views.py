@@ -64,7 +64,7 @@ _PUBLISHED = "run_id IN (SELECT run_id FROM {runs})"
 
 
 def _events() -> str:
-    """Events with the matches of the newest rematch that changed them, if any."""
+    """SQL for events with the matches of the newest rematch that changed them, if any."""
     key = ("file_id", "generation", "byte_offset")
     columns = ", ".join(
         "coalesce(r.newest, e.matches) AS matches" if name == "matches" else f"e.{name}"
@@ -79,7 +79,7 @@ def _events() -> str:
 
 
 def _stack_traces() -> str:
-    """One row per trace: counts over all runs, the text of its first occurrence."""
+    """SQL for one row per trace: counts over all runs, and the text of its first occurrence."""
     folded = {
         "event_count": "sum(event_count)",
         "first_seen_at": "min(first_seen_at)",
@@ -149,5 +149,5 @@ CURRENT: Mapping[str, str] = {
 
 
 def tables_of(query: str) -> set[str]:
-    """The names in the query's braces."""
+    """The names of the stored tables in a query, which are in braces."""
     return {name for _, name, _, _ in Formatter().parse(query) if name}
