@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from flink_triage.logs.lifecycle import LITERALS
+
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
 FILE_BYTES = 50_000_000
 PARALLELISM = 300
@@ -53,13 +55,17 @@ def _event(path: str, *words: str) -> str:
 
 
 def _steady() -> list[str]:
-    """Lines that a JobManager or a TaskManager logs in normal operation."""
+    """Lines that a JobManager or a TaskManager logs in normal operation.
+
+    Lines about the lifecycle of jobs and processes are excluded, such as the end of a job.
+    """
     found = {}
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             is_line = event.count("\n") == 1 and " INFO " in event[:30]
             # The message of a banner line begins with a space.
-            if is_line and not re.search(r"heckpoint|switched|Starting|propert|] -  ", event):
+            is_steady = not re.search(r"heckpoint|Starting|propert|] -  ", event)
+            if is_line and is_steady and not any(literal in event for literal in LITERALS):
                 found[re.sub(r"\d", "", event)] = event[_TIME_CHARS:]
     return list(found.values())
 

@@ -11,7 +11,7 @@ requires a full diagnosis. The caller must also request one if the signatures or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,7 +33,7 @@ from flink_triage.diagnosis.incidents.verdicts import (
 from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.timeline.starts import Starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_of
-from flink_triage.logs.routine import COMPLETED, routine_key
+from flink_triage.logs.routine import COMPLETED, Routine, role_of
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
 from flink_triage.traces import OMITTED_STACKS
@@ -330,9 +330,7 @@ def _last_facts(observation: Observation) -> Iterator[Hashable]:
 def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterator[Moment]:
     """Moments that matter only for their position in the file.
 
-    An event without a timestamp takes the time of the last timed event before it. Folding drops
-    consecutive checkpoints, so a moment between two checkpoints of one minute must stay between
-    them.
+    An event without a timestamp takes the time of the last timed event before it.
     """
     ids = {id(moment) for moment in kept}
     in_file: dict[str, list[Moment]] = {}
@@ -341,26 +339,34 @@ def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterato
     for moments in in_file.values():
         moments.sort(key=lambda m: m.observation.event.offset)
         timed: Moment | None = None
-        between: Moment | None = None
-        previous: Moment | None = None
         for moment in moments:
-            event = moment.observation.event
-            if id(moment) in ids:
-                if event.logged_at is None and timed is not None:
-                    yield timed
-                if previous is not None and between is not None and _is_routine(previous, moment):
-                    yield between
-                previous, between = moment, None
-            elif previous is not None:
-                between = moment
-            timed = moment if event.logged_at is not None else timed
-        if between is not None and previous is not None and previous.kind == COMPLETED:
-            yield between
+            if moment.observation.event.logged_at is not None:
+                timed = moment
+            elif timed is not None and id(moment) in ids:
+                yield timed
         # The next line of the file may have no timestamp.
         if timed is not None and timeline.times[-1] - timed.at <= LATE:
             yield timed
+        yield from _separators(moments, ids)
 
 
-def _is_routine(one: Moment, other: Moment) -> bool:
-    key = routine_key(one.observation.event)
-    return key is not None and key == routine_key(other.observation.event)
+def _separators(moments: Sequence[Moment], ids: Container[int]) -> Iterator[Moment]:
+    """One moment between two completed checkpoints of a job and minute, and after its last one.
+
+    Folding drops a checkpoint between two others, unless another event separates them. ``ids``
+    contains the ``id()`` of the moments that are kept anyway.
+    """
+    # The last checkpoint of each job, and the number of moments that were left out before it.
+    last: dict[Hashable, tuple[Routine, int]] = {}
+    left_out: list[Moment] = []
+    for moment in moments:
+        role = role_of(moment.observation.event)
+        if isinstance(role, Routine) and id(moment) in ids:
+            previous, count = last.get(role.job, (None, 0))
+            if previous == role and count < len(left_out):
+                yield left_out[-1]
+            last[role.job] = role, len(left_out)
+        elif id(moment) not in ids:
+            left_out.append(moment)
+    if any(count < len(left_out) for _, count in last.values()):
+        yield left_out[-1]

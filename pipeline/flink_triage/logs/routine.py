@@ -1,22 +1,37 @@
 """Drops routine events: completed checkpoints between two others of the same file, job, and minute.
 
 Completed checkpoints are often the most frequent notable events. They show when the job was last
-healthy before a failure, and when it recovered. Between two other notable events, the first and the
-last completed checkpoint of a minute are sufficient.
+healthy before a failure, and when it recovered. The first and the last of a minute are sufficient,
+unless a state change or another notable event separates them. Of notable events that are folded
+together, only the first and the last separate checkpoints.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable
-from datetime import datetime
-from typing import TypeVar
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from flink_triage.model import Event
 
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
+_STATE_CHANGES = frozenset(
+    {
+        "job-state",
+        "job-submitted",
+        "job-terminal",
+        "rescheduled",
+        "restart",
+        "restored",
+        "application-state",
+        "cluster-shutdown",
+        "entrypoint-fatal",
+    }
+)
 # The message of CheckpointCoordinator in Flink 1.9 to 2.3. No further text may follow: the message
 # must end the line or the message field of a JSON record.
 _LINE = re.compile(
@@ -26,42 +41,97 @@ _LINE = re.compile(
 )
 
 
-def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> list[T]:
-    """All items, except those between two others with the same key.
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A routine event. Between two others with an equal ``key``, it is dropped."""
 
-    An item with the key ``None`` is kept, and separates the items before it from those after it.
+    job: Hashable
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Separator:
+    """An event that separates the routine events of a job before it from those after it.
+
+    ``job`` is ``None`` if it separates those of all jobs.
+    """
+
+    job: Hashable
+
+
+# ``None`` is an event that is kept, and separates nothing.
+Role = Routine | Separator | None
+
+
+def drop_routine(items: Iterable[T], role_of: Callable[[T], Role]) -> list[T]:
+    """All items, except each routine event that is between two others with the same key.
+
     The function is idempotent. The result is the same if the function is first applied to
     consecutive parts of the items, and then to their concatenated results.
     """
     kept: dict[int, T] = {}
-    ends: dict[Hashable, list[int]] = {}
+    ends: dict[Hashable, dict[Hashable, list[int]]] = {}
     for index, item in enumerate(items):
         kept[index] = item
-        key = key_of(item)
-        if key is None:
-            ends = {}
+        role = role_of(item)
+        if role is None:
             continue
-        of_key = ends.setdefault(key, [])
+        if isinstance(role, Separator):
+            if role.job is None:
+                ends = {}
+            else:
+                ends.pop(role.job, None)
+                ends.pop(None, None)
+            continue
+        of_key = ends.setdefault(role.job, {}).setdefault(role.key, [])
         if len(of_key) == 2:
             del kept[of_key.pop()]
         of_key.append(index)
     return list(kept.values())
 
 
-def routine_key(event: Event) -> tuple[str, str | None, datetime] | None:
-    """File, job, and minute of a completed checkpoint; ``None`` for all other events.
+def role_of(event: Event) -> Role:
+    """The role of a completed checkpoint or a state change.
 
-    Also ``None`` for a completed checkpoint whose event has no time or more than one line.
+    A completed checkpoint is routine if its event has a time and a single line. Its key consists of
+    its file, job, and minute.
     """
     lifecycle = event.lifecycle
-    if lifecycle is None or lifecycle.kind != COMPLETED or event.continuation is not None:
+    if lifecycle is None:
         return None
-    if event.logged_at is None:
+    if lifecycle.kind in _STATE_CHANGES:
+        return Separator(lifecycle.job_id)
+    if lifecycle.kind != COMPLETED:
         return None
-    return event.path, lifecycle.job_id, event.logged_at.replace(second=0, microsecond=0)
+    if event.continuation is not None or event.logged_at is None:
+        return None
+    minute = event.logged_at.replace(second=0, microsecond=0)
+    return Routine(lifecycle.job_id, (event.path, lifecycle.job_id, minute))
 
 
-def job_of_completed(data: bytes) -> bytes | None:
+def job_of_completed(data: bytes) -> str | None:
     """The ID of the job whose completed checkpoint an event reports; ``None`` for other events."""
     found = _LINE.search(data)
-    return None if found is None else found[1]
+    return None if found is None else found[1].decode()
+
+
+class UnbuiltRoutine(NamedTuple):
+    """The position and the bytes of a routine event that has not been built."""
+
+    offset: int
+    line: int
+    data: bytes
+    role: Routine
+
+
+def drop_unbuilt(
+    events: Iterable[UnbuiltRoutine], separators: Iterable[tuple[int, Separator]]
+) -> list[UnbuiltRoutine]:
+    """`drop_routine` for events of one file; the separators follow their offsets."""
+    items: list[tuple[int, Role, UnbuiltRoutine | None]] = [
+        *((event.offset, event.role, event) for event in events),
+        *((offset, separator, None) for offset, separator in separators),
+    ]
+    items.sort(key=itemgetter(0))
+    kept = drop_routine(items, itemgetter(1))
+    return [event for _, _, event in kept if event is not None]

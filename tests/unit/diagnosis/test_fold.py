@@ -275,6 +275,16 @@ def test_checkpoints_of_jobs_that_take_turns_fold_between_other_events(observe):
     assert [o.event.message.split()[2] for o in checkpoints] == ["0", "0", "399", "399", "500"]
 
 
+def test_only_the_first_and_last_of_equal_failures_separate_checkpoints(observe):
+    failures = (failed(2 + 2 * i, FULL, i) + completed(3 + 2 * i, 2 + i) for i in range(20))
+    text = completed(0, 0) + completed(1, 1) + "".join(failures) + completed(50, 50)
+    observations = observe(jobmanager=text)
+    kept = fold(observations, FEW)
+    checkpoints = [o for o in kept if o.event.message.startswith("Completed")]
+    assert [o.event.message.split()[2] for o in checkpoints] == ["0", "1", "2", "20", "21", "50"]
+    assert all(in_parts(observations, FEW, seed) == kept for seed in range(10))
+
+
 def facts(incident: Incident) -> dict[str, object]:
     """Returns the facts that must not depend on how many events are kept individually."""
     best = incident.diagnoses[0]

@@ -1,13 +1,14 @@
-"""Between other events, the first and last completed checkpoint of a job and minute are kept."""
+"""Between state changes, the first and last completed checkpoint of a job and minute are kept."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flink_triage.logs.routine import drop_routine, routine_key
+from flink_triage.logs.routine import drop_routine, role_of
 from flink_triage.model import Event, Lifecycle
 
 T0 = datetime(2026, 5, 10, 10, 0, tzinfo=UTC)
@@ -23,8 +24,12 @@ def _completed(second: int, job: str = JOBS[0]) -> Event:
     return _event(second, Lifecycle("checkpoint-completed", job_id=job))
 
 
+def _restarting(second: int, job: str | None) -> Event:
+    return _event(second, Lifecycle("job-state", job_id=job, to_state="RESTARTING"))
+
+
 def _seconds(events: list[Event]) -> list[int]:
-    kept = drop_routine(events, routine_key)
+    kept = drop_routine(events, role_of)
     return [event.offset // 100 for event in kept]
 
 
@@ -37,21 +42,31 @@ def test_each_job_has_its_own_ends() -> None:
     assert _seconds(events) == [0, 1, 8, 9]
 
 
-def test_the_checkpoints_next_to_another_event_are_kept() -> None:
+@pytest.mark.parametrize("job", [JOBS[0], None])
+def test_the_checkpoints_next_to_a_state_change_are_kept(job: str | None) -> None:
     before, after = [_completed(s) for s in range(5)], [_completed(s) for s in range(6, 11)]
-    assert _seconds([*before, _event(5), *after]) == [0, 4, 5, 6, 10]
+    assert _seconds([*before, _restarting(5, job), *after]) == [0, 4, 5, 6, 10]
 
 
-@given(
-    kinds=st.lists(st.sampled_from(["a", "b", "other"]), max_size=30),
-    cut=st.integers(0, 30),
-)
+@pytest.mark.parametrize("other", [_event(5), _restarting(5, JOBS[1])])
+def test_other_events_and_other_jobs_change_nothing(other: Event) -> None:
+    before, after = [_completed(s) for s in range(5)], [_completed(s) for s in range(6, 11)]
+    assert _seconds([*before, other, *after]) == [0, 5, 10]
+
+
+_EVENTS = {
+    "a": lambda second: _completed(second, JOBS[0]),
+    "b": lambda second: _completed(second, JOBS[1]),
+    "line": _event,
+    "change of a": lambda second: _restarting(second, JOBS[0]),
+    "change": lambda second: _restarting(second, None),
+}
+
+
+@given(kinds=st.lists(st.sampled_from(sorted(_EVENTS)), max_size=30), cut=st.integers(0, 30))
 def test_parts_may_be_dropped_first(kinds: list[str], cut: int) -> None:
-    events = [
-        _event(3 * i) if kind == "other" else _completed(3 * i, JOBS[kind == "b"])
-        for i, kind in enumerate(kinds)
-    ]
-    whole = drop_routine(events, routine_key)
-    parts = [drop_routine(part, routine_key) for part in (events[:cut], events[cut:])]
-    assert drop_routine([*parts[0], *parts[1]], routine_key) == whole
-    assert drop_routine(whole, routine_key) == whole
+    events = [_EVENTS[kind](3 * i) for i, kind in enumerate(kinds)]
+    whole = drop_routine(events, role_of)
+    parts = [drop_routine(part, role_of) for part in (events[:cut], events[cut:])]
+    assert drop_routine([*parts[0], *parts[1]], role_of) == whole
+    assert drop_routine(whole, role_of) == whole

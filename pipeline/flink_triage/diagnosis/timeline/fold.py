@@ -13,13 +13,13 @@ parts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
 from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, grains_of, period_of
-from flink_triage.logs.routine import drop_routine, routine_key
+from flink_triage.logs.routine import Role, Routine, Separator, drop_routine, role_of
 from flink_triage.model import Observation
 from flink_triage.reach import Spread
 from flink_triage.settings import Settings
@@ -114,7 +114,7 @@ def _fold_to(
     kept: list[Observation] = []
     routine: list[Observation] = []
     for observation in sorted(observations, key=_moment):
-        if _routine_key(observation, grain) is not None:
+        if isinstance(_role_of(observation, grain), Routine):
             routine.append(observation)
             continue
         if _is_kept(observation, grain):
@@ -126,21 +126,24 @@ def _fold_to(
     # count the others, because finer grains have already dropped some of them.
     kept += routine[:1] + routine[1:][-1:] if grain.is_last else routine
     groups: dict[str, list[Observation]] = {}
+    ends: list[list[Observation]] = []
     for key, by_trace in kinds.items():
         if len(by_trace) > settings.max_traces_per_key:
             _fold_rest(by_trace, settings.max_traces_per_key)
         if grain.is_last:
             groups |= {f"{key!r} {trace}": group for trace, group in by_trace.items()}
         else:
-            kept += chain.from_iterable(
-                _ends(group, _kept_of(group[0], grain)) for group in by_trace.values()
-            )
-    most = settings.max_observations - len(kept)
+            ends += (_ends(group, _kept_of(group[0], grain)) for group in by_trace.values())
+    most = settings.max_observations - len(kept) - sum(map(len, ends))
     if len(groups) * grain.keep > most:
         _fold_rest(groups, max(most // grain.keep - 1, 0))
-    kept += chain.from_iterable(_ends(group, grain.keep) for group in groups.values())
+    ends += (_ends(group, grain.keep) for group in groups.values())
+    kept += chain.from_iterable(ends)
     kept.sort(key=_place)
-    return drop_routine(kept, lambda observation: _routine_key(observation, grain))
+    outer = {id(one) for group in ends for one in (*group[:1], *group[-1:])}
+    return drop_routine(
+        kept, lambda one: Separator(None) if id(one) in outer else _role_of(one, grain)
+    )
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
@@ -165,14 +168,20 @@ def _ends(group: list[Observation], keep: int) -> list[Observation]:
     return [*first, group[-1]]
 
 
-def _routine_key(observation: Observation, grain: Grain) -> Hashable | None:
-    if observation.occurrences == 0 or observation.matches:
+def _role_of(observation: Observation, grain: Grain) -> Role:
+    """`role_of` the event, with the period and the details of the grain.
+
+    Witnesses, and completed checkpoints that match a signature, separate others.
+    """
+    event, role = observation.event, role_of(observation.event)
+    if observation.occurrences == 0 or (role is not None and observation.matches):
+        return Separator(None)
+    if role is None:
         return None
-    key = routine_key(observation.event)
-    if key is None:
-        return None
-    path, job_id, minute = key
-    return path, None if "job" in grain.drops else job_id, period_of(minute, grain.minutes)
+    job = None if "job" in grain.drops else role.job
+    if isinstance(role, Separator):
+        return Separator(job)
+    return Routine(job, (event.path, job, period_of(event.logged_at, grain.minutes)))
 
 
 def _place(observation: Observation) -> tuple[str, int]:

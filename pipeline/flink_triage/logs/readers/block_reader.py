@@ -8,9 +8,7 @@ of that event.
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +23,13 @@ from flink_triage.logs.readers.reference_reader import ByteSource, Window
 from flink_triage.logs.readers.repeated_events import Kind, Repeats
 from flink_triage.logs.readers.small_block_reader import whole_events
 from flink_triage.logs.readers.stored_text import head_and_tail_bytes, join_cut
-from flink_triage.logs.routine import drop_routine, job_of_completed
+from flink_triage.logs.routine import (
+    Routine,
+    Separator,
+    UnbuiltRoutine,
+    drop_unbuilt,
+    job_of_completed,
+)
 from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.model import Event
 
@@ -41,7 +45,6 @@ MAX_PORTION_BLOCKS = 16
 # Completed checkpoints are trimmed when this many have been collected.
 MAX_ROUTINE = 16 * 1024
 
-_Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
 # Returned instead of a level if the level that was determined for the block applies.
 _UNCHANGED = "unchanged"
 
@@ -97,8 +100,8 @@ class _Blocks:
         # only after it was returned.
         self._portion_blocks = 1
         self._blocks = 0
-        # The completed checkpoints of the portion: offset, line, bytes, minute, and job.
-        self._routine: list[_Routine] = []
+        # The completed checkpoints of the portion.
+        self._routine: list[UnbuiltRoutine] = []
 
     def run(self) -> Iterator[Sequence[Event]]:
         yield from self._read()
@@ -141,16 +144,13 @@ class _Blocks:
         self._keep_routine()
 
     def _trim_routine(self) -> None:
-        """Drop each completed checkpoint between two others of the same job and minute.
-
-        Other kept events separate the checkpoints before them from those after them.
-        """
-        others = self._tally.waiting_offsets
+        """Drop each completed checkpoint between two others of the same job and minute."""
         if self._repeats is not None:
-            others = sorted([*others, *(offset for offset, _, _ in self._repeats.lasts())])
-        self._routine = drop_routine(
-            self._routine, lambda routine: (bisect(others, routine[0]), routine[3])
-        )
+            self._tally.inner_offsets |= self._repeats.inner_offsets
+        separators = self._tally.separators
+        if self._repeats is not None:
+            separators += [(offset, Separator(None)) for offset, _, _ in self._repeats.lasts()]
+        self._routine = drop_unbuilt(self._routine, separators)
 
     def _take(self, data: bytes) -> bytes:
         """Read the events of the range except the last; return the rest of ``data``."""
@@ -286,6 +286,7 @@ class _Blocks:
         self._tally.newline_count += int(view.lines[-1])
         self._tally.counted_bytes += int(view.bounds[-1])
         found = Candidates(view, is_candidate, is_judged)
+        found.leave_out(self._is_routine)
         if self._repeats is not None:
             found.find_repeats(self._build, self._finder, self._repeats)
         for index, start, line, data, judged, key in found.singles():
@@ -295,6 +296,10 @@ class _Blocks:
         for kind, run in found.runs:
             levels[found.indexes[run]] = self._read_run(found, kind, run.tolist())
         count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
+        if len(self._routine) >= MAX_ROUTINE:
+            self._trim_routine()
+            if len(self._routine) > MAX_ROUTINE // 2:
+                self._keep_routine()
 
     def _read_run(self, found: Candidates, kind: Kind, run: list[int]) -> int | list[int]:
         """Count plain events of one kind, or read them individually; return their level codes."""
@@ -316,12 +321,10 @@ class _Blocks:
     ) -> str | None:
         """Keep or count an event, and return its level.
 
-        If ``judged`` is false, the event is built only if it is not routine and contains a literal.
-        Otherwise, the result is ``_UNCHANGED``.
+        If ``judged`` is false, the event is built only if it contains a literal. Otherwise, the
+        result is ``_UNCHANGED``.
         """
         offset, line = self._offset + start, self._line + line
-        if not judged and self._is_routine(offset, line, data):
-            return _UNCHANGED
         repeats = self._repeats
         if repeats is not None and key is not None:
             known = repeats.take(key, data, offset, line)
@@ -362,33 +365,31 @@ class _Blocks:
         self._tally.newline_count += events.lines[-1]
         self._tally.counted_bytes += events.bounds[-1]
         for index, is_judged in enumerate(judged):
-            if is_judged or index in suspects:
-                start, end = events.bounds[index : index + 2]
-                level = self._read_event(
-                    start, events.lines[index], data[start:end], is_judged, None
-                )
+            if not is_judged and index not in suspects:
+                continue
+            start, end = events.bounds[index : index + 2]
+            line, event = events.lines[index], data[start:end]
+            if is_judged or not self._is_routine(start, line, event):
+                level = self._read_event(start, line, event, is_judged, None)
                 if level is not _UNCHANGED:
                     levels[index] = level
         events.count(levels, self._build, self._tally)
         self._line += events.lines[-1]
         return events.bounds[-1]
 
-    def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
+    def _is_routine(self, start: int, line: int, data: bytes) -> bool:
         """Whether the event reports a completed checkpoint; if so, store it for later."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:
             return False
-        self._routine.append((offset, line, data, (minute, job)))
-        if len(self._routine) >= MAX_ROUTINE:
-            self._trim_routine()
-            if len(self._routine) > MAX_ROUTINE // 2:
-                self._keep_routine()
+        role = Routine(job, (job, minute))
+        self._routine.append(UnbuiltRoutine(self._offset + start, self._line + line, data, role))
         return True
 
     def _keep_routine(self) -> None:
-        for offset, line, data, _ in self._routine:
-            self._keep_notable(offset, line, data)
+        for one in self._routine:
+            self._keep_notable(one.offset, one.line, one.data)
         self._routine = []
 
     def _keep_notable(self, offset: int, line: int, data: bytes) -> None:

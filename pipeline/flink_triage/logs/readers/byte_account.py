@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from flink_triage.logs.routine import drop_routine, routine_key
+from flink_triage.logs.routine import Role, Routine, Separator, drop_routine, role_of
 from flink_triage.logs.text.redact import Redactions
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 from flink_triage.settings import MIB
@@ -41,6 +41,8 @@ class Tally:
         self.decode_errors = 0
         self.truncated = 0
         self.problems: list[Quarantined] = []
+        # The offsets of waiting events between two equal events of the same minute.
+        self.inner_offsets: set[int] = set()
         # The error that stopped the reading, if any.
         self.read_error: OSError | None = None
         self._volumes: dict[tuple[str | None, datetime | None], list[int]] = {}
@@ -74,9 +76,20 @@ class Tally:
         self.counted_bytes -= size
 
     @property
-    def waiting_offsets(self) -> list[int]:
-        """The sorted offsets of the events that were kept since the last call of ``take``."""
-        return sorted(event.offset for event in self._waiting)
+    def separators(self) -> list[tuple[int, Separator]]:
+        """Offset and role of the waiting events that separate completed checkpoints."""
+        roles = ((event.offset, self._role_of(event)) for event in self._waiting)
+        return [(offset, role) for offset, role in roles if isinstance(role, Separator)]
+
+    def _role_of(self, event: Event) -> Role:
+        """`role_of` the event; others separate unless they are between two equal events.
+
+        Which of them are the first and the last of their kind is known when events are folded.
+        """
+        role = role_of(event)
+        if isinstance(role, Routine) or event.offset in self.inner_offsets:
+            return role
+        return role or Separator(None)
 
     @property
     def accounted_bytes(self) -> int:
@@ -92,7 +105,8 @@ class Tally:
         """Return the waiting events in file order, without those that ``drop_routine`` drops."""
         waiting = sorted(self._waiting, key=lambda event: event.offset)
         self._waiting, self._waiting_bytes = [], 0
-        events = drop_routine(waiting, routine_key)
+        events = drop_routine(waiting, self._role_of)
+        self.inner_offsets = set()
         if len(events) < len(waiting):
             size = sum(event.size_bytes for event in waiting)
             size -= sum(event.size_bytes for event in events)

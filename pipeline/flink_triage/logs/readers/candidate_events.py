@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import compress, repeat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,17 @@ class Candidates:
         is_line = view.lines[self.indexes + 1] - self.lines == 1
         self._is_plain = self._is_judged & is_line & ~self._is_headless
         self._is_single = np.ones(len(self.indexes), dtype=np.bool_)
-        self._keys: Iterable[bytes | None] = repeat(None, len(self.indexes))
+        self._keys: Sequence[bytes | None] | None = None
+
+    def leave_out(self, is_routine: Callable[[int, int, bytes], bool]) -> None:
+        """Leave out the routine events; ``is_routine`` is called with start, line, and bytes.
+
+        Events that may be notable without a literal are not routine.
+        """
+        for index in (~self._is_judged).nonzero()[0].tolist():
+            start, line = int(self.starts[index]), int(self.lines[index])
+            if is_routine(start, line, self.pieces[index]):
+                self._is_single[index] = False
 
     def find_repeats(self, build: ShapedEvents, finder: LiteralFinder, repeats: Repeats) -> None:
         """Find the runs, and the keys by which ``repeats`` looks up the other events."""
@@ -92,6 +102,6 @@ class Candidates:
             self.lines[is_single].tolist(),
             compress(self.pieces, is_single.tolist()),
             self._is_judged[is_single].tolist(),
-            self._keys,
+            [None] * int(is_single.sum()) if self._keys is None else self._keys,
             strict=True,
         )

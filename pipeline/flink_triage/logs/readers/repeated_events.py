@@ -60,19 +60,19 @@ class Counted:
 class _Group:
     """The events of one kind in a portion.
 
-    ``representative`` is the offset of the built event that represents the counted ``events``.
-    ``first``, ``until``, and ``latest`` are the timestamps of the first and last counted event, and
-    of the last event. ``last`` is built when the portion ends.
+    ``built`` contains the offsets of the first events, which are built immediately; the last of
+    these represents the counted ``events``. ``first``, ``until``, and ``latest`` are the timestamps
+    of the first and last counted event, and of the last event. ``last`` is built when the portion
+    ends.
     """
 
     __slots__ = (
+        "built",
         "events",
         "first",
         "form",
-        "kept",
         "last",
         "latest",
-        "representative",
         "subtasks",
         "until",
     )
@@ -80,8 +80,7 @@ class _Group:
     def __init__(self, form: LearnedForm) -> None:
         self.form = form
         self.subtasks: set[bytes] = set()
-        self.kept = 0
-        self.representative = 0
+        self.built: list[int] = []
         self.events = 0
         self.first = self.until = self.latest = b""
         self.last: tuple[int, int, bytes] | None = None
@@ -154,9 +153,8 @@ class Repeats:
         if at < group.latest:
             return None
         group.latest = at
-        if group.kept < form.keep - 1:
-            group.kept += 1
-            group.representative = offset
+        if len(group.built) < form.keep - 1:
+            group.built.append(offset)
             return None
         self._append(group, [data], offset, line)
         return form
@@ -224,7 +222,7 @@ class Repeats:
         ``kind`` is a result of ``kind_of_header`` in this portion.
         """
         group = self._groups[kind]
-        return group.form.keep - 1 - group.kept
+        return group.form.keep - 1 - len(group.built)
 
     def take_run(
         self, kind: Kind, events: Sequence[bytes], offset: int, line: int
@@ -247,6 +245,14 @@ class Repeats:
         """Offset, line, and bytes of the events to build when the portion ends."""
         return sorted(group.last for group in self._groups.values() if group.last is not None)
 
+    @property
+    def inner_offsets(self) -> set[int]:
+        """The offsets of built events that are neither the first nor the last of their kind."""
+        inner: set[int] = set()
+        for group in self._groups.values():
+            inner.update(group.built[1:] if group.last is not None else group.built[1:-1])
+        return inner
+
     def take_counted_bytes(self) -> int:
         """Return the total size of the events counted since the previous call."""
         size, self._counted_bytes = self._counted_bytes, 0
@@ -258,7 +264,7 @@ class Repeats:
         This starts a new portion.
         """
         counts = {
-            group.representative: Counted(
+            group.built[-1]: Counted(
                 group.events,
                 self._build.time_of(group.first),
                 self._build.time_of(group.until),
