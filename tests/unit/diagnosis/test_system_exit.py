@@ -28,6 +28,12 @@ FATAL = line(
     "ERROR",
     RUNNER,
 )
+CLOSED = line(
+    60,
+    "Shutting KubernetesApplicationClusterEntrypoint down with application status UNKNOWN."
+    " Diagnostics Cluster entrypoint has been closed externally..",
+    logger="org.apache.flink.runtime.entrypoint.ClusterEntrypoint",
+)
 UNREACHABLE = (
     "org.apache.flink.runtime.jobmaster.JobMasterException: TaskManager with id host:1 is no"
     " longer reachable.\n"
@@ -98,3 +104,23 @@ def test_output_of_a_healthy_process_is_not_a_failure(diagnose, printed):
     printed("rates of May read\nerror rate is 0\ncannot say more\n")
     found = diagnose(jobmanager=WELL, taskmanager=started(0, NAME))
     assert [i.verdict for i in found.incidents] == ["healthy"]
+
+
+def test_jobmanager_that_ends_with_a_running_job_has_exited(diagnose, printed):
+    printed("no licence key, leaving", "flink-jobmanager.out")
+    (incident,) = diagnose(jobmanager=WELL + CLOSED).incidents
+    assert signatures(incident) == [EXITED]
+    assert incident.diagnoses[0].evidence[0].excerpt == "no licence key, leaving"
+
+
+@pytest.mark.parametrize(
+    "jobmanager",
+    [
+        WELL + sigterm(59.9) + CLOSED,
+        WELL + state(59, "RUNNING", "CANCELED") + CLOSED,
+        banner(0, "StandaloneSessionClusterEntrypoint") + CLOSED,
+    ],
+    ids=["signal", "job has ended", "no job"],
+)
+def test_requested_end_of_a_jobmanager_is_not_an_exit(diagnose, jobmanager):
+    assert [i.verdict for i in diagnose(jobmanager=jobmanager).incidents] == ["healthy"]

@@ -75,6 +75,9 @@ DOCUMENTS = {
     "a changelog in Chinese": f"# 更新日志\n\n## 3.4.0\n- 修复: 作业偶尔报错 `{HEAP}`\n",
     "a test plan": "Test plan, release 4.7\n"
     "TC-12: send one record of 2 MB; expect RecordTooLargeException.\n",
+    "release notes in Portuguese": f"Notas da versão 5.0\n- acabou-se o erro {HEAP}\n",
+    "questions about messages": f"### What does `{HEAP}` mean?\n\nThe heap is too small.\n\n"
+    "### What does `Connection refused: localhost:8081` mean in `flink run`?\n\nNo JobManager.\n",
     "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
 }
 REPORTS = {
@@ -83,6 +86,7 @@ REPORTS = {
     " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:164)\n"
     " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:69)\n",
     "a title": "## Flink to Kafka: `SaslAuthenticationException: Authentication failed`\n",
+    "a question about one message": f"## What does `{HEAP}` mean?\nOur job failed with it.\n",
     "a report below the name of a runbook": f"We followed the runbook, still {HEAP}\n",
     "a report that mentions a runbook": f"See the troubleshooting page.\nOur job failed: {HEAP}\n",
     "a table of events": f"| time | message |\n|---|---|\n| 10:01 | `{HEAP}` |\n",
@@ -134,6 +138,8 @@ def test_document_is_not_a_log(tmp_path: Path, name: str) -> None:
         ("see org.apache.flink.Foo.bar(Foo.java:7)", False),
         ("we raise heartbeat.timeout, all jobs run", False),
         ("the request hit a timeout", True),
+        ("java.io.IOExeption to few bufers", True),
+        ("see java.util.concurrent.Executors and org.acme.Expression", False),
     ],
 )
 def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> None:
@@ -146,6 +152,9 @@ def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> No
         ('Error from server (NotFound): pods "jm-0" not found', True),
         ("tail: cannot open 'a.log' for reading: No such file or directory", True),
         ("bash: line 1: kubectl: command not found", True),
+        ("$ kubectl logs tm-1 --previous\nError from server (BadRequest): not found", True),
+        ("etl@edge-1:~$ journalctl -u flink\n-- No entries --\n", True),
+        ("$ kubectl logs tm-1\nOutOfMemoryError: Metaspace", False),
         ("error: a container name must be specified for pod jm-0", True),
         ("java.io.FileNotFoundException: /data/a (No such file or directory)", False),
         ("the job says: No such file or directory", False),
@@ -153,3 +162,14 @@ def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> No
 )
 def test_collector_messages_are_recognized(text: str, is_collectors: bool) -> None:
     assert is_of_collector(text) is is_collectors
+
+
+def test_log_of_a_failed_log_retrieval_is_not_a_log(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(
+        "2025-06-19 10:02:44,118 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to"
+        " ResourceManager at rm-1/10.77.0.12:8032\n"
+        "Can not find any log file matching the pattern: [ALL] for the application: a_1\n"
+        "Can not find the logs for the application: a_1 with the appOwner: etl\n"
+    )
+    (incident,) = run_local([str(tmp_path)], Options()).incidents
+    assert incident.verdict == "no-logs"

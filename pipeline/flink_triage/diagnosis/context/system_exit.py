@@ -1,9 +1,9 @@
-"""Finds TaskManagers that ended because user code called ``System.exit``.
+"""Finds processes that ended because user code called ``System.exit``.
 
-The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
-JobManager as in an orderly shutdown. However, its log contains neither a signal nor an error of
-Flink shortly before. The reason, if any, is in the output of the user code: the last line of the
-``.out`` file.
+The JVM then runs the same shutdown hooks as for a signal, so a TaskManager unregisters from the
+JobManager as in an orderly shutdown, and a JobManager shuts the cluster down. However, the log of
+the process contains neither a signal nor an error of Flink shortly before. The reason, if any, is
+in the output of the user code: the last line of the ``.out`` file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from flink_triage.diagnosis.context.processes import (
     BANNER,
     SHUTTING_DOWN,
     SIGNAL,
+    is_kind,
     lost_id,
     process_of,
     started_as,
@@ -30,6 +31,9 @@ from flink_triage.model import Match, Observation
 from flink_triage.signatures import SignaturePack
 
 CLOSING = "process-closing"
+# ClusterEntrypoint.closeAsync, which the shutdown hook calls.
+_CLOSED_EXTERNALLY = "Cluster entrypoint has been closed externally"
+_TERMINAL_STATES = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _LOCATION = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ ")
 _OWN_LOGGERS = ("org.apache.flink.", "org.apache.pekko.", "akka.")
 _MAX_MESSAGE_CHARS = 8192
@@ -38,18 +42,21 @@ _MAX_MESSAGE_CHARS = 8192
 def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
     """Add matches with ``meaning: system-exit`` to the lines about such an exit.
 
-    An exit counts only if a line outside the TaskManager logs reports the shutdown or the loss of
-    the TaskManager. The matches are added to the first line of the shutdown hooks. Prose without
-    matches in the output of the process gets them as well, and the time of the exit. In the line
-    that reports the exit, they replace matches with ``meaning: taskmanager-stopped``. Lines from a
-    cluster shutdown are excluded.
+    The exit of a TaskManager counts only if a line outside the TaskManager logs reports its
+    shutdown or its loss, and that of a JobManager only if a job was running. The matches are added
+    to the first line of the shutdown hooks. Prose without matches in the output of the process gets
+    them as well, and the time of the exit. In the line that reports the exit, they replace matches
+    with ``meaning: taskmanager-stopped``. Lines from a cluster shutdown are excluded.
     """
     exited = pack.with_meaning("system-exit")
-    closings = _unasked_closings(moments) if exited else []
-    if not closings:
+    if not exited:
         return {}
     stopped = pack.with_meaning("taskmanager-stopped")
-    changed: dict[int, Moment] = {}
+    closings = _unasked_closings(moments)
+    changed = {
+        index: moments[index].reinterpreted(inferred_matches(moments[index].observation, exited))
+        for index in _unasked_shutdowns(moments)
+    }
     for index, moment in enumerate(moments):
         closing = None if moment.is_stop else _noticed(moment, closings)
         if closing is None:
@@ -125,6 +132,33 @@ def _unasked_closings(moments: Sequence[Moment]) -> list[_Closing]:
             if process not in asked or at - asked[process] > EXIT_REASON:
                 closings.append(_Closing(index, at, names.get(process)))
     return closings
+
+
+def _unasked_shutdowns(moments: Sequence[Moment]) -> list[int]:
+    """Shutdowns of JobManagers with a running job, without a signal or an error of Flink before."""
+    asked: dict[str, datetime] = {}
+    running: dict[str, set[str | None]] = {}
+    shutdowns: list[int] = []
+    for index, moment in enumerate(moments):
+        observation, at = moment.observation, moment.at
+        if observation.process == "taskmanager":
+            continue
+        process, lifecycle = process_of(observation), observation.event.lifecycle
+        if is_kind(observation, SIGNAL) or _is_fatal(observation):
+            asked[process] = at
+        elif lifecycle is None:
+            continue
+        elif lifecycle.kind == BANNER:
+            running.pop(process, None)
+        elif lifecycle.kind == "job-state" and lifecycle.to_state not in _TERMINAL_STATES:
+            running.setdefault(process, set()).add(lifecycle.job_id)
+        elif lifecycle.kind in ("job-state", "job-terminal"):
+            running.get(process, set()).discard(lifecycle.job_id)
+        elif lifecycle.kind == "cluster-shutdown" and running.get(process):
+            is_asked = process in asked and at - asked[process] <= EXIT_REASON
+            if _CLOSED_EXTERNALLY in observation.event.message and not is_asked:
+                shutdowns.append(index)
+    return shutdowns
 
 
 def _is_fatal(observation: Observation) -> bool:

@@ -41,7 +41,7 @@ def quiet_incident(
 ) -> Incident:
     """The only incident of a deployment in which no episode is an incident."""
     if timeline.is_foreign:
-        return _incident(timeline, "not-flink")
+        return _incident(timeline, _verdict_of_others(timeline))
     error = unexplained_error(timeline)
     if error is None:
         verdict = _verdict(timeline)
@@ -71,7 +71,16 @@ def _verdict(timeline: DeploymentTimeline) -> Verdict:
         return "empty-window"
     if all(moment.is_text for moment in timeline.moments):
         return "no-logs"
-    return "healthy" if any(map(is_of_flink, timeline.moments)) else "not-flink"
+    if any(map(is_of_flink, timeline.moments)):
+        return "healthy"
+    return _verdict_of_others(timeline)
+
+
+def _verdict_of_others(timeline: DeploymentTimeline) -> Verdict:
+    """The verdict on logs that Flink did not write: the log of a failed log retrieval is no log."""
+    event = timeline.moments[-1].observation.event
+    last_line = (event.continuation or event.message).rstrip().rpartition("\n")[2]
+    return "no-logs" if is_of_collector(last_line) else "not-flink"
 
 
 def _is_dated(observation: Observation) -> bool:

@@ -85,6 +85,10 @@ _THROWABLE_HEADING = re.compile(
     r"\s*#{1,6} (?:Caused by: )?(?:[a-z]\w{0,60}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b"
 )
 _UNDERLINE = re.compile(r"[=\-~^]{4,}\s*")
+# A heading that asks about a message, such as "What does `Connection refused` mean?".
+_QUESTION_ABOUT = re.compile(
+    r"\s*#{1,6} (?=.*\?\s*$).*(?:`[^`]+`|\"[^\"]+\"|\w(?:Exception|Error)\b)"
+)
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
 # Section labels of a troubleshooting guide: symptoms and solutions, also in Chinese, Japanese,
 # Korean, German, French, Spanish, Portuguese, and Russian.
@@ -104,12 +108,15 @@ _SOLUTION = re.compile(
     rf"(?: (?:steps?|plan))?{_LABEL_END}",
     re.IGNORECASE,
 )
-_MIN_SOLUTIONS = _MIN_THROWABLE_HEADINGS = 2
+_MIN_SOLUTIONS = _MIN_THROWABLE_HEADINGS = _MIN_QUESTIONS_ABOUT = 2
 # The first line of a runbook, a test plan, a changelog, or a similar document.
 _GUIDE_TITLE = re.compile(
     r"\b(?:runbook|playbook|test (?:plan|cases?)|troubleshooting|faq|cheat ?sheet"
     r"|known (?:errors|issues|problems)|error (?:catalog(?:ue)?|codes|reference)"
     r"|acceptance (?:tests?|criteria)|change ?log|release notes)\b|排障|排错|故障(?:排查|处理)|手册"
+    r"|\b(?:notas (?:da|de la|de) (?:versão|versión|lançamento)|versionshinweise|änderungsprotokoll"
+    r"|notes de version|journal des modifications|note di rilascio"
+    r"|registro de (?:cambios|alterações))\b|(?:примечания|заметки) к (?:выпуску|релизу|версии)"
     r"|(?:更新|变更)日志|发布说明|手順書|ランブック|リリースノート|変更履歴|런북|릴리스 노트",
     re.IGNORECASE,
 )
@@ -184,6 +191,7 @@ def _is_reference(lines: Sequence[str]) -> bool:
     """Whether the lines are questions and answers, release notes, or sections about throwables."""
     return (
         _count(_QUESTION, lines) >= _MIN_QUESTIONS
+        or _count(_QUESTION_ABOUT, lines) >= _MIN_QUESTIONS_ABOUT
         or _count(_RELEASE_NOTE, lines) >= _MIN_NOTES
         or _count(_THROWABLE_HEADING, lines) >= _MIN_THROWABLE_HEADINGS
         or _count(_HEADING, list(filter(_THROWABLE.search, lines))) >= _MIN_REFERENCES

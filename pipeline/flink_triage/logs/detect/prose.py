@@ -17,7 +17,9 @@ FAILURE = re.compile(
     r"|(?:[Cc]onnection|[Aa]ccess) (?:refused|denied)"
     r"|[Cc]annot|[Cc]ould not|[Uu]nable to|keeps? (?:restarting|failing)"
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
-    r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
+    r"|mismatch|exceed(?:s|ed) the (?:maximum|limit)"
+    # A misspelled exception class with its package, such as "java.io.IOExeption".
+    r"|(?:[a-z]\w{0,40}\.){2,12}[A-Z]\w{0,80}?Ex[cepti]{3,6}[ontim]{1,4})\b"
 )
 # A stack frame within a line. With three of them, the text is a part of a stack trace.
 _FRAME = re.compile(
@@ -37,13 +39,16 @@ _NO_LOG = re.compile(
     r"|No resources found|-- No entries --|unable to retrieve container logs for "
     r"|error: (?:unable to|a container name|timed out|no |the server|You must|context|cannot"
     r"|container)"
-    r"|Can(?: ?not|'t) find the logs for the application|Log aggregation has not completed"
+    r"|Can(?: ?not|'t) find (?:the logs for the application|any log file matching the pattern)"
+    r"|Log aggregation has not completed"
     r"|An error occurred \(\w+\) when calling the \w+ operation"
     r"|ERROR: \(gcloud\.|curl: \(\d+\) "
     r"|(?:\w*sh: )?(?:line \d+: )?[a-z][\w.-]{0,30}: [^\n]{0,300}"
     r"(?:No such file or directory|[Pp]ermission denied|command not found|not found"
     r"|Is a directory|No such host|Name or service not known|[Cc]onnection refused)\s*$)"
 )
+# A shell prompt with a command, such as "$ kubectl logs ..." or "etl@edge-1:~$ yarn logs ...".
+_COMMAND = re.compile(r"\s*(?:[\w.@:~/-]{0,80}[$#%>]|PS [^>\n]{0,200}>)\s+[a-z]")
 
 
 def mentions_failure(text: str) -> bool:
@@ -62,5 +67,10 @@ def mentions_failure(text: str) -> bool:
 
 
 def is_of_collector(text: str) -> bool:
-    """Whether ``text`` starts with the output of a program that failed to retrieve a log."""
-    return _NO_LOG.match(text[:_MAX_CHARS]) is not None
+    """Whether ``text`` starts with the output of a program that failed to retrieve a log.
+
+    The command lines before it are skipped.
+    """
+    lines = text[:_MAX_CHARS].split("\n")
+    output = next((line for line in lines if line.strip() and not _COMMAND.match(line)), "")
+    return _NO_LOG.match(output) is not None
