@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flink_triage.logs.text.regex_steps import SHORT_CHARS, is_quick
 from flink_triage.model import Fingerprint, Match, Product, StackTrace
 from flink_triage.settings import Settings
 from flink_triage.signatures.event_text import regex_window
@@ -115,5 +116,8 @@ def spans_of(
     pattern: Any, text: str, position: int, settings: Settings
 ) -> tuple[tuple[int, int], ...] | None:
     start, end = regex_window(text, position)
-    found = pattern.search(text, start, end, timeout=settings.regex_timeout_seconds)
+    if end - start <= SHORT_CHARS and is_quick(pattern.pattern):
+        found = pattern.search(text, start, end)
+    else:
+        found = pattern.search(text, start, end, timeout=settings.regex_timeout_seconds)
     return None if found is None else found.regs

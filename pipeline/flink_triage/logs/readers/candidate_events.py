@@ -81,7 +81,7 @@ class Candidates:
             found[0] if found else piece for piece, found in zip(pieces, quoted, strict=True)
         ]
         keys: list[bytes | None] = [
-            QuotedKey(form + b"\0" + found[1]) if found else form
+            QuotedKey.of(form, found[1]) if found else form
             for form, found in zip(forms_of_events(unquoted, zero_time), quoted, strict=True)
         ]
         for index in self._is_plain[self._is_single].nonzero()[0].tolist():

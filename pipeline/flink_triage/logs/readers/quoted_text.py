@@ -9,10 +9,11 @@ events contain the same literals and match the same regexes.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ import regex
 
 from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.redact import may_hold_secret
+from flink_triage.logs.text.regex_steps import is_quick
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 from flink_triage.settings import Settings
 
@@ -59,11 +61,15 @@ _MAY_CROSS_LINES = re.compile(r"\\[nsAZWD]|\(\?[a-z]*[sm]|\^|\$")
 
 
 class QuotedKey(bytes):
-    """The form of an event without quoted text, a zero byte, and its literals and matches."""
+    """The ``form`` of an event without quoted text, followed by its literals and matches."""
 
-    @property
-    def form(self) -> bytes:
-        return self[: self.rindex(b"\0")]
+    form: bytes
+
+    @classmethod
+    def of(cls, form: bytes, marks: bytes) -> QuotedKey:
+        key = cls(form + b"\0" + marks)
+        key.form = form
+        return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class QuotedText:
         of_all = (search for some in self._searches.values() for search in some)
         self._known_names = frozenset().union(*(search.names for search in of_all))
         self._database: Any = None
-        self._regexes_for = lru_cache(maxsize=1024)(self._select_regexes)
+        self._searches_for = lru_cache(maxsize=1024)(self._select_searches)
 
     def without(self, event: bytes) -> tuple[bytes, bytes] | None:
         """The event without quoted text, and a text that identifies its literals and matches.
@@ -152,39 +158,38 @@ class QuotedText:
         """
         literals = self._literals_in((header_line, *throwables))
         names = frozenset(name for text in throwables for name in _simple_names(text))
-        found = frozenset(number for _, number in literals)
-        patterns = self._regexes_for(found, names & self._known_names)
+        found = frozenset([literal & 0xFFFF for literal in literals])
+        searches = self._searches_for(found, names & self._known_names)
         try:
             texts = [text.decode().rstrip() for text in throwables]
-            if patterns is None or may_hold_secret("\n".join(texts)):
+            if searches is None or may_hold_secret("\n".join(texts)):
                 return None
-            matches = [
-                pattern.search(text, timeout=self._timeout_seconds) is not None
-                for text in texts
-                for pattern in patterns
-            ]
+            matches = [search(text) is not None for text in texts for search in searches]
         except (UnicodeDecodeError, TimeoutError):
             return None
-        return repr((literals, matches)).encode()
+        return array("L", literals).tobytes() + bytes(matches)
 
-    def _literals_in(self, lines: Sequence[bytes]) -> list[tuple[int, int]]:
-        """For each literal that occurs, the index of its line and its number."""
+    def _literals_in(self, lines: Sequence[bytes]) -> list[int]:
+        """For each literal that occurs, the index of its line times 65,536, plus its number."""
         if self._database is None:
             self._database = database_of([literal.encode() for literal in self._literals])
         database, scratch = self._database
-        found: list[tuple[int, int]] = []
+        found: list[int] = []
         ends = list(accumulate(len(line) + 1 for line in lines))
 
         def note(number: int, _start: int, end: int, *_: object) -> None:
-            found.append((bisect_left(ends, end), number))
+            found.append(bisect_left(ends, end) << 16 | number)
 
         database.scan(b"\n".join(lines), match_event_handler=note, scratch=scratch)
         return sorted(found)
 
-    def _select_regexes(
+    def _select_searches(
         self, literals: frozenset[int], names: frozenset[bytes]
-    ) -> Sequence[Any] | None:
-        """The regexes that may match; ``None`` if one of them may match more than one throwable."""
+    ) -> Sequence[Callable[[str], Any]] | None:
+        """Search functions of the regexes that may match.
+
+        ``None`` if one of the regexes may match more than one throwable.
+        """
         selected = [
             search
             for literal in (None, *sorted(literals))
@@ -193,7 +198,8 @@ class QuotedText:
         ]
         if any(search.is_event and may_cross_lines(search.pattern) for search in selected):
             return None
-        return [_compiled(one) for one in dict.fromkeys(s.pattern for s in selected)]
+        patterns = dict.fromkeys(search.pattern for search in selected)
+        return [_search_function(pattern, self._timeout_seconds) for pattern in patterns]
 
 
 def _is_failure(lines: Sequence[bytes], headlines: Sequence[int]) -> bool:
@@ -218,8 +224,10 @@ def _is_frame(line: bytes) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> Any:
-    return regex.compile(pattern)
+def _search_function(pattern: str, timeout_seconds: float) -> Callable[[str], Any]:
+    """``search`` of the compiled regex for short texts, with a timeout if that is necessary."""
+    search = regex.compile(pattern).search
+    return search if is_quick(pattern) else partial(search, timeout=timeout_seconds)
 
 
 @lru_cache(maxsize=1)
