@@ -199,6 +199,6 @@ def _pieces(
     text: EventText, alternative: Alternative, numbers: Mapping[int, int]
 ) -> list[tuple[int, Piece]]:
     """The pieces in which the matcher searches for an alternative, with their numbers."""
-    if alternative.is_user_frame and not alternative.literals:
+    if alternative.frame_origin is not None and not alternative.literals:
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
     return [(numbers[id(piece)], piece) for piece in text.pieces(alternative)]

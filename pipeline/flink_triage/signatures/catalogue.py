@@ -151,8 +151,9 @@ def _condition(alternative: Alternative) -> str:
         where = "in" if alternative.throwables else "as root cause, in"
         names = " or ".join(_code(name.rpartition(".")[2]) for name in types)
         parts.append(f"{where} {names}" if parts else names)
-    if alternative.is_user_frame:
-        parts.append("thrown by user code" if parts else "an exception of user code")
+    if alternative.frame_origin is not None:
+        code = "user code" if alternative.frame_origin == "user" else "a connector"
+        parts.append(f"thrown by {code}" if parts else f"an exception of {code}")
     if alternative.frames:
         parts.append(f"at {' or '.join(_code(frame) for frame in alternative.frames)}")
     if alternative.loggers:

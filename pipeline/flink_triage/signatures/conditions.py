@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from flink_triage.logs.text.trace_lines import is_throwable_type
-from flink_triage.model import Frame, StackTrace, Throwable
+from flink_triage.model import Frame, Origin, StackTrace, Throwable
 from flink_triage.traces import PYFLINK_ERRORS
 
 _AKKA = "akka."
@@ -145,18 +145,18 @@ def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
             waiting.extend(chain[index].suppressed)
 
 
-def fails_in_user_code(trace: StackTrace) -> bool:
-    """Whether the innermost frame outside of the JDK, libraries, and native code is in user code.
+def failing_origin(trace: StackTrace) -> Origin | None:
+    """The origin of the innermost frame outside of the JDK, libraries, and native code.
 
-    Only the innermost throwable with frames is considered. False if the frames belong to several
-    classes without packages, because these may be Flink classes in a manually shortened trace.
+    Only the innermost throwable with frames is considered. If user code called a connector, the
+    origin is ``user``. ``None`` without such a frame, and if the frames belong to several classes
+    without packages, because these may be Flink classes in a manually shortened trace.
     """
-    for throwable in reversed(trace.throwables):
-        if throwable.frames:
-            own = (f for f in throwable.frames if f.origin not in ("jdk", "library", "native"))
-            first = next(own, None)
-            if first is None or first.origin != "user":
-                return False
-            classes = {frame.class_name for frame in throwable.frames}
-            return len(classes) == 1 or any("." in name for name in classes)
-    return False
+    frames = next((t.frames for t in reversed(trace.throwables) if t.frames), ())
+    origins = [f.origin for f in frames if f.origin not in ("jdk", "library", "native")]
+    caller = next((origin for origin in origins if origin != "connector"), None)
+    if not origins or (origins[0] == "connector" and caller != "user"):
+        return origins[0] if origins else None
+    classes = {frame.class_name for frame in frames}
+    is_shortened = len(classes) > 1 and not any("." in name for name in classes)
+    return None if caller == "user" and is_shortened else caller

@@ -2,7 +2,7 @@
 
 The schema defines the fields. This module checks requirements that a schema cannot express. For
 example, a regex must compile, the parts of ``match`` must be consistent, and an alternative must
-have a literal unless it has ``error`` or ``frame-origin: user``, or belongs to ``none``.
+have a literal unless it has ``error`` or ``frame-origin``, or belongs to ``none``.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def _check_alternative(
     if "error" in alternative:
         _check_error(checked, path, alternative)
         return
-    is_waived = alternative.get("frame-origin") == "user"
+    is_waived = "frame-origin" in alternative
     if needs_literal and not is_waived and "literal" not in alternative:
-        reason = "has no literal; one is required without error or frame-origin: user"
+        reason = "has no literal; one is required without error or frame-origin"
         checked.add(line, path, reason)
     scope = alternative.get("scope")
     if scope == "throwable" and "throwable" not in alternative:
@@ -232,7 +232,7 @@ def _alternative(value: Mapping[str, Any]) -> Alternative:
         loggers=_items(value, "logger"),
         levels=_items(value, "level"),
         process=value.get("process"),
-        is_user_frame=value.get("frame-origin") == "user",
+        frame_origin=value.get("frame-origin"),
     )
 
 

@@ -18,7 +18,7 @@ import regex
 from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.candidates import Candidates
-from flink_triage.signatures.conditions import fails_in_user_code, frames_found, is_logger
+from flink_triage.signatures.conditions import failing_origin, frames_found, is_logger
 from flink_triage.signatures.event_text import (
     MAX_REGEX_CHARS,
     EventText,
@@ -319,13 +319,13 @@ def _trace_holds(alternative: Alternative, text: EventText) -> bool:
         and not text.is_root_cause(alternative.root_causes, alternative.is_distinctive)
     ):
         return False
-    if alternative.is_user_frame:
-        return text.trace is not None and fails_in_user_code(text.trace)
+    if alternative.frame_origin is not None:
+        return text.trace is not None and failing_origin(text.trace) == alternative.frame_origin
     return not alternative.frames or bool(frames_found(text.frame_names, alternative.frames))
 
 
 def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
-    if alternative.is_user_frame and not alternative.literals:
+    if alternative.frame_origin is not None and not alternative.literals:
         # Use the throwable whose frames were checked.
         return [piece for piece in text.throwables if piece.depth == text.framed_depth][:1]
     return list(text.pieces(alternative))

@@ -44,8 +44,8 @@ class Alternative:
     """Conditions on one event, all of which must be met; empty tuples and ``None`` are ignored.
 
     For ``throwables``, ``root_causes``, ``frames``, ``loggers``, and ``levels``, one item must
-    match; all ``literals`` must occur in the text selected by ``scope``. ``is_user_frame``
-    represents ``frame-origin: user``. If the alternative is a form of an ``error``, ``error``
+    match; all ``literals`` must occur in the text selected by ``scope``. ``frame_origin`` is the
+    required result of ``failing_origin``. If the alternative is a form of an ``error``, ``error``
     describes it (``aws: service s3, status 5xx or 429``).
     """
 
@@ -58,7 +58,7 @@ class Alternative:
     loggers: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     process: Process | None = None
-    is_user_frame: bool = False
+    frame_origin: Literal["user", "connector"] | None = None
     error: str | None = None
 
     @property
@@ -88,9 +88,9 @@ class Alternative:
     def specificity(self) -> int:
         """A value for sorting, which is higher with more conditions and longer literals.
 
-        It ignores levels and processes, and is 0 with ``is_user_frame``.
+        It ignores levels and processes, and is 0 with ``frame_origin``.
         """
-        if self.is_user_frame:
+        if self.frame_origin is not None:
             return 0
         return (
             sum(len(literal) for literal in self.literals)
@@ -232,8 +232,8 @@ class Signature:
 
     @property
     def is_generic(self) -> bool:
-        """Whether it may match any exception of user code; such matches are listed last."""
-        return any(alternative.is_user_frame for alternative in self.alternatives)
+        """Whether it may match any exception of some code; such matches are listed last."""
+        return any(alternative.frame_origin is not None for alternative in self.alternatives)
 
     @property
     def is_answer(self) -> bool:

@@ -119,10 +119,10 @@ def test_the_file_holds_each_condition_in_its_own_record() -> None:
         regex=r"(?P<n>\d+)",
         frames=("org.a.B.run",),
     )
-    user = Alternative(is_user_frame=True)
+    user = Alternative(frame_origin="user")
     pack = pack_of(alternative, user, vetoes=(Alternative("root-cause", ("x.Y",), ("x.Z",)),))
     head, _, rest = render_rules(failure_enricher(pack)).partition("signature\ta/b")
-    assert records(head)[:2] == [["flink-triage-rules", "1"], ["signature-set", pack.digest]]
+    assert records(head)[:2] == [["flink-triage-rules", "2"], ["signature-set", pack.digest]]
     assert records("signature\ta/b" + rest) == [
         ["signature", "a/b", "major", "trigger", "any", "generic"],
         ["alternative", "throwable", str(alternative.specificity), "any"],

@@ -271,7 +271,7 @@ def test_a_sequence_reports_each_alternative_by_itself() -> None:
 
 
 def test_user_code_condition_checks_the_first_own_frame() -> None:
-    pack = pack_of(Alternative(is_user_frame=True))
+    pack = pack_of(Alternative(frame_origin="user"))
     thrown_by_user = chain("A: a", "B: b", frames=(JDK, USER, FLINK))
     thrown_by_flink = chain("A: a", "B: b", frames=(JDK, FLINK, USER))
     assert [m.depth_from_root for m in found(pack, "", thrown_by_user)] == [0]
@@ -283,7 +283,7 @@ def test_user_code_condition_checks_the_first_own_frame() -> None:
 def test_matches_are_ordered_by_generality_depth_and_specificity() -> None:
     pack = build_pack(
         [
-            signature("a/generic", alternatives=(Alternative(is_user_frame=True),)),
+            signature("a/generic", alternatives=(Alternative(frame_origin="user"),)),
             signature("b/vague", alternatives=(Alternative(literals=("file",)),)),
             signature("c/far", alternatives=(Alternative(literals=("outer text",)),)),
             signature("d/specific", alternatives=(Alternative(literals=("bad file",)),)),
@@ -299,7 +299,7 @@ def test_matches_are_ordered_by_generality_depth_and_specificity() -> None:
         pytest.param("symptom", Alternative(literals=("outer",)), True, id="an answer further out"),
         pytest.param("wrapper", Alternative(literals=("outer",)), False, id="a wrapper"),
         pytest.param("benign", Alternative(literals=("outer",)), False, id="benign"),
-        pytest.param("trigger", Alternative(is_user_frame=True), False, id="user code"),
+        pytest.param("trigger", Alternative(frame_origin="user"), False, id="user code"),
         pytest.param("trigger", Alternative(literals=("other",)), False, id="no other match"),
     ],
 )

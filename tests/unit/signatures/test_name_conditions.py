@@ -6,7 +6,7 @@ import pytest
 
 from flink_triage.model import Frame
 from flink_triage.signatures.conditions import (
-    fails_in_user_code,
+    failing_origin,
     frame_names,
     frames_found,
     is_logger,
@@ -122,15 +122,23 @@ def test_frames(wanted: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
-        (("com.acme.Orders.map", "org.apache.flink.StreamMap.processElement"), True),
+        (("com.acme.Orders.map", "org.apache.flink.StreamMap.processElement"), "user"),
         # A class in the default package.
-        (("Orders.map", "org.apache.flink.StreamMap.processElement"), True),
+        (("Orders.map", "org.apache.flink.StreamMap.processElement"), "user"),
         # Names without packages may be names of Flink classes.
-        (("Orders.map", "StreamMap.processElement"), False),
+        (("Orders.map", "StreamMap.processElement"), None),
+        (("java.util.Objects.requireNonNull", "io.debezium.Reader.read"), "connector"),
+        (("io.debezium.Reader.read", "org.apache.flink.Task.run"), "connector"),
+        # User code that calls the client of a connector.
+        (("io.debezium.Reader.read", "com.acme.Orders.map", "org.apache.flink.Task.run"), "user"),
+        (("org.apache.flink.Task.run", "com.acme.Orders.main"), "flink"),
+        (("java.lang.Thread.run",), None),
     ],
 )
-def test_the_innermost_frame_may_be_the_users(frames: tuple[str, ...], expected: bool) -> None:
+def test_the_innermost_frame_outside_libraries_determines_the_origin(
+    frames: tuple[str, ...], expected: str | None
+) -> None:
     lines = "".join(f"\tat {frame}(A.java:1)\n" for frame in frames)
     _, trace = extract("java.lang.NullPointerException: x", lines)
     assert trace is not None
-    assert fails_in_user_code(trace) == expected
+    assert failing_origin(trace) == expected

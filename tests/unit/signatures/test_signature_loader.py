@@ -37,7 +37,7 @@ WRONG = {
     ),
     "an alternative without literal": (
         "match:\n  any:\n    - throwable: java.io.IOException",
-        ["8: match.any[0]: has no literal; one is required without error or frame-origin: user"],
+        ["8: match.any[0]: has no literal; one is required without error or frame-origin"],
     ),
     "a literal of three letters": (
         "match: {any: [{literal: [abcd, abc]}]}",

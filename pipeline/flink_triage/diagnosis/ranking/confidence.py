@@ -110,7 +110,7 @@ def _is_short_text(answer: Answer) -> bool:
 def _is_any_exception(answer: Answer) -> bool:
     one = answer.alternative
     is_generic = answer.candidate.signature.is_generic
-    return is_generic and not (one.literals or one.throwables or one.root_causes)
+    return is_generic and not one.literals
 
 
 def _has_close_rival(answer: Answer) -> bool:

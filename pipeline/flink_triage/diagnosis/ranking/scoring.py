@@ -98,7 +98,7 @@ def _role(case: Case) -> Points:
 
 def _generic(case: Case) -> Points | None:
     is_generic = case.candidate.signature.is_generic
-    return (-30.0, "only reports that user code failed") if is_generic else None
+    return (-30.0, "only reports which code failed") if is_generic else None
 
 
 def _root_cause(case: Case) -> Points:

@@ -22,7 +22,7 @@ from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import frames as origins
 
 RULES_FILE = "flink-triage-rules.tsv"
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 
 # Failures are usually logged at one of these levels. An alternative that allows neither of them is
 # omitted.
@@ -122,7 +122,7 @@ def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
     yield ("flink-triage-rules", RULES_VERSION)
     yield ("signature-set", rules.digest)
     # The package prefixes that determine a frame's origin are exported, so that the enricher and
-    # the matcher agree on user code.
+    # the matcher agree on it.
     yield ("origin", "jdk", *origins.JDK)
     yield ("origin", "connector", *origins.CONNECTOR)
     yield ("origin", "example", *origins.FLINK_EXAMPLES)
@@ -145,7 +145,7 @@ def _signature_records(signature: Signature) -> Iterator[tuple[str, ...]]:
 
 
 def _alternative_records(record: str, alternative: Alternative) -> Iterator[tuple[str, ...]]:
-    origin = "user" if alternative.is_user_frame else "any"
+    origin = alternative.frame_origin or "any"
     yield (record, alternative.scope, str(alternative.specificity), origin)
     for name, values in (
         ("throwable", alternative.throwables),

@@ -29,6 +29,7 @@ public final class RuleMatcher {
 
     /** The depth of a match that does not belong to a single throwable. */
     private static final int NOWHERE = Integer.MAX_VALUE;
+    private static final String NONE = "";
 
     private static final Comparator<Match> NEAREST_THEN_SPECIFIC =
             Comparator.<Match>comparingInt(match -> match.depth)
@@ -128,7 +129,7 @@ public final class RuleMatcher {
         if (!holdsOfTrace(alternative, failure)) {
             return -1;
         }
-        if (alternative.isUserFrame && alternative.literals.isEmpty()) {
+        if (!alternative.isOfAnyOrigin() && alternative.literals.isEmpty()) {
             return framedDepth(failure);
         }
         switch (alternative.scope) {
@@ -189,8 +190,8 @@ public final class RuleMatcher {
                 && !Names.isAnyType(innermost, alternative.rootCauses)) {
             return false;
         }
-        if (alternative.isUserFrame) {
-            return failsInUserCode(failure);
+        if (!alternative.isOfAnyOrigin()) {
+            return failingOrigin(failure).equals(alternative.frameOrigin);
         }
         return alternative.frames.isEmpty()
                 || failure.pieces.stream()
@@ -200,22 +201,27 @@ public final class RuleMatcher {
     }
 
     /**
-     * Whether, in the innermost cause that has frames, the first frame outside of the JDK and
-     * libraries is user code.
+     * Returns the origin of the first frame outside of the JDK and libraries, in the innermost
+     * cause that has frames. If user code called a connector, the origin is user.
      */
-    private boolean failsInUserCode(Failure failure) {
+    private String failingOrigin(Failure failure) {
         int depth = framedDepth(failure);
-        if (depth < 0) {
-            return false;
-        }
-        List<Frame> frames = failure.pieces.get(depth).link.frames;
+        List<Frame> frames = depth < 0 ? List.of() : failure.pieces.get(depth).link.frames;
+        String first = NONE;
         for (Frame frame : frames) {
             String origin = origins.of(frame.className, frame.file);
-            if (!origin.equals("jdk") && !origin.equals("library")) {
-                return origin.equals("user") && !areShortened(frames);
+            if (origin.equals("jdk") || origin.equals("library")) {
+                continue;
             }
+            if (!origin.equals("connector")) {
+                if (origin.equals("user")) {
+                    return areShortened(frames) ? NONE : origin;
+                }
+                return first.equals(NONE) ? origin : first;
+            }
+            first = origin;
         }
-        return false;
+        return first;
     }
 
     /** Whether the frames belong to several classes without packages, which may be Flink's. */

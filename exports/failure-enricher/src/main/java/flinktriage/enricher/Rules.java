@@ -18,24 +18,28 @@ public final class Rules {
 
     static final Rules NONE = new Rules();
 
-    private static final String VERSION = "1";
+    private static final String VERSION = "2";
     private static final int FLAGS = Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS;
 
     /** Conditions, all of which must be met; empty lists and null are ignored. */
     static final class Alternative {
         final String scope;
         final int specificity;
-        final boolean isUserFrame;
+        final String frameOrigin;
         List<String> throwables = List.of();
         List<String> rootCauses = List.of();
         List<String> literals = List.of();
         List<String> frames = List.of();
         Pattern regex;
 
-        Alternative(String scope, int specificity, boolean isUserFrame) {
+        Alternative(String scope, int specificity, String frameOrigin) {
             this.scope = scope;
             this.specificity = specificity;
-            this.isUserFrame = isUserFrame;
+            this.frameOrigin = frameOrigin;
+        }
+
+        boolean isOfAnyOrigin() {
+            return frameOrigin.equals("any");
         }
     }
 
@@ -144,7 +148,7 @@ public final class Rules {
 
     private static Alternative alternative(List<String> fields) {
         int specificity = Integer.parseInt(fields.get(2));
-        return new Alternative(fields.get(1), specificity, fields.get(3).equals("user"));
+        return new Alternative(fields.get(1), specificity, fields.get(3));
     }
 
     private Alternative current() {
