@@ -58,7 +58,9 @@ def first_file(path: str) -> str:
     for folder, _, names in os.walk(path):
         if names:
             return os.path.join(folder, min(names))
-    raise UsageError(f"--worker: got {path}, expected a log file or a folder with one in it")
+    raise UsageError(
+        f"--worker: got {path}, expected a URI, a log file, or a folder that contains a log file"
+    )
 
 
 def describe_worker() -> str:

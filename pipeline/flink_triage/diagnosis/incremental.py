@@ -1,12 +1,16 @@
 """Reduces a diagnosed timeline to the state that the next diagnosis of the deployment requires.
 
-An episode is closed once new events that are in time can no longer change it. This requires more
-than ``OVER_AFTER`` without a fault. Most events before the oldest open episode are therefore not
-carried over. Witnesses replace them: events that contain a fact about the whole deployment, such as
-a job's name, an effective option, or the host of a process, or that are next to a carried event. A
-diagnosis of the carried state and the new events equals a diagnosis of all events, except in the
-cases that `is_in_time`, `has_same_facts`, and `carry` detect. In these cases, the deployment
-requires a full diagnosis. The caller must also request one if the signatures or options change.
+An episode is closed if new events can no longer change it, unless they are late, which means older
+than the newest event by more than ``LATE``. An episode is closed only after more than
+``OVER_AFTER`` without a fault. Most events before the oldest open episode are not carried over. The
+exceptions include witnesses. A witness is an event that contains a fact about the whole deployment,
+such as a job name, an effective option, or the host of a process, or that is next to a carried
+event.
+
+A diagnosis of the carried state and the new events has the same result as a diagnosis of all
+events, except in the cases that `is_in_time`, `has_same_facts`, and `carry` detect. In these cases,
+the deployment requires a full diagnosis. The caller must also request a full diagnosis if the
+signatures or options change.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from flink_triage.model.vocabulary import Origin, Relation
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One ``at class.method(file:line)`` line of a Java stack trace, or one call in a Python one.
+    """One ``at class.method(file:line)`` line of a Java stack trace, or a call in a traceback.
 
-    ``class_name`` is the printed class name without a class loader or module prefix, or the Python
-    module. ``line`` is ``None`` if no line number is printed. ``jar`` is log4j2's packaging data
-    (``flink-dist-1.16.0.jar``).
+    ``class_name`` is the printed class name without a class loader or module prefix, or the name of
+    the Python module. ``line`` is ``None`` if no line number is printed. ``jar`` is the JAR file
+    name in Log4j 2's packaging data, such as ``flink-dist-1.16.0.jar``, or ``None``.
     """
 
     class_name: str

@@ -22,7 +22,9 @@ def test_the_first_file_of_a_folder_is_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected a log file or a folder with one in it"):
+    with pytest.raises(
+        UsageError, match="expected a URI, a log file, or a folder that contains a log file"
+    ):
         first_file(str(tmp_path))
 
 

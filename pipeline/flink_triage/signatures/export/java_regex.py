@@ -71,7 +71,9 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
     while position < len(pattern):
         token = _TOKEN.match(pattern, position)
         if token is None:
-            raise Untranslatable(f"{pattern[position : position + 4]!r} has no Java equivalent")
+            raise Untranslatable(
+                f"position {position}: {pattern[position : position + 4]!r} is not translated"
+            )
         position = token.end()
         if token["group"]:
             count += 1

@@ -229,7 +229,11 @@ def _rows_of(spark: SparkSession, rows: DataFrame, previous: Sequence[_PreviousR
 
 
 def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) -> DataFrame:
-    """Rows of `diagnosed`; incidents get their status since the ones reported ``before``."""
+    """The rows to append to `diagnosed`.
+
+    The status of each incident is relative to the incidents in ``before``, and null if ``before``
+    is ``None``.
+    """
     of_row = {
         "status": F.col("status"),
         "basis": F.lit(basis),

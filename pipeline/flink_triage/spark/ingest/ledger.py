@@ -208,7 +208,7 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _alias_row(alias: Alias) -> Row:
-    """The row of a file content with its counts, at its current path."""
+    """The ledger row for a path whose content earlier runs have read, with their counts."""
     entry = alias.entry
     row = _row(alias.path, entry.deployment, entry.file_id, entry.generation, entry.profile)
     row |= {"size_bytes": alias.size_bytes, "modified_at": alias.modified_at}

@@ -177,7 +177,8 @@ def _connect(address: str) -> SparkSession:
         return session
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{shown}: Spark Connect requires pip install 'flink-triage[connect]': {error}"
+            f"{shown}: Spark Connect requires additional packages; run "
+            f"pip install 'flink-triage[connect]': {error}"
         ) from None
     except Exception as error:  # grpc and Connect have no common base class
         raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
