@@ -71,10 +71,9 @@ _PATTERNS = (
     *(rf'"(?:{_LEVELS})" ?: ?"(?i:{level})"' for level in QUIET),
     rf'{_KEY}(?:{_LEVELS_AT})" ?:',
     rf'{_KEY}(?:{_STACKS_AT})" ?: ?(?:"[^"]|[\[{{])',
-    r"\\",
     rf'"(?:{_MESSAGES})" ?: ?"[^"]',
 )
-_STATED, _STACK, _ESCAPE, _MESSAGE = range(len(QUIET), len(_PATTERNS))
+_STATED, _STACK, _MESSAGE = range(len(QUIET), len(_PATTERNS))
 
 
 def plain_levels(view: WholeEvents, unresolved: int) -> npt.NDArray[np.int64]:
@@ -84,19 +83,19 @@ def plain_levels(view: WholeEvents, unresolved: int) -> npt.NDArray[np.int64]:
     def note(pattern: int, _start: int, end: int, *_: object) -> None:
         found[pattern].append(end)
 
+    def counts_of(positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        events = view.bounds.searchsorted(positions, "right") - 1
+        return np.bincount(events, minlength=len(view.bounds) - 1)
+
+    data = view.data[: int(view.bounds[-1])]
     database, scratch = _database()
-    database.scan(view.data[: int(view.bounds[-1])], match_event_handler=note, scratch=scratch)
-    count = len(view.bounds) - 1
-    counts = [
-        np.bincount(
-            view.bounds.searchsorted(np.asarray(ends, dtype=np.int64) - 1, "right") - 1,
-            minlength=count,
-        )
-        for ends in found
-    ]
+    database.scan(data, match_event_handler=note, scratch=scratch)
+    counts = [counts_of(np.asarray(ends, dtype=np.int64) - 1) for ends in found]
     quiet = np.array(counts[:_STATED])
     is_plain = (quiet.sum(axis=0) == 1) & (counts[_STATED] == 1)
-    is_plain &= (counts[_STACK] == 0) & (counts[_ESCAPE] == 0) & (counts[_MESSAGE] > 0)
+    is_plain &= (counts[_STACK] == 0) & (counts[_MESSAGE] > 0)
+    backslashes = (np.frombuffer(data, dtype=np.uint8) == ord("\\")).nonzero()[0]
+    is_plain &= counts_of(backslashes) == 0
     if not view.begins_with_header:
         is_plain[0] = False
     return np.where(is_plain, quiet.argmax(axis=0), unresolved)
