@@ -103,6 +103,11 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
             _AT, "WARN", "ExecutionGraph", "main", "Map (1/2) - hello",
             id="a thread and the last part of a logger name",
         ),
+        pytest.param(
+            "[FlinkExecute] 2026-11-21T06:47:23.468 ERROR: java.lang.NoSuchFieldError: NAME",
+            _AT, "ERROR", None, "FlinkExecute", "java.lang.NoSuchFieldError: NAME",
+            id="a throwable after the level",
+        ),
     ],
 )  # fmt: skip
 def test_header_parts(

@@ -255,7 +255,9 @@ def _time_only(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
+# A class of a throwable at the end of the line, or before a colon, begins the message.
 _LOGGER_TOKEN = re.compile(
+    r"(?![\w.$]{1,300}(?:Exception|Error)(?::|[ \t]*$))"
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
 # The following text is neither another bracketed part nor the level.
