@@ -155,6 +155,7 @@ def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> No
         ("$ kubectl logs tm-1 --previous\nError from server (BadRequest): not found", True),
         ("etl@edge-1:~$ journalctl -u flink\n-- No entries --\n", True),
         ("$ kubectl logs tm-1\nOutOfMemoryError: Metaspace", False),
+        ("bash: jstack: command not found\nThe job fails every night.", False),
         ("error: a container name must be specified for pod jm-0", True),
         ("java.io.FileNotFoundException: /data/a (No such file or directory)", False),
         ("the job says: No such file or directory", False),

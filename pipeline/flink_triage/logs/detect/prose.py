@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 
 _MAX_CHARS = 16 * 1024
 # "no", "without", and similar words negate a failure that is one of the next four words.
@@ -72,5 +73,5 @@ def is_of_collector(text: str) -> bool:
     The command lines before it are skipped.
     """
     lines = text[:_MAX_CHARS].split("\n")
-    output = next((line for line in lines if line.strip() and not _COMMAND.match(line)), "")
-    return _NO_LOG.match(output) is not None
+    output = dropwhile(lambda line: not line.strip() or _COMMAND.match(line), lines)
+    return _NO_LOG.match("\n".join(output)) is not None
