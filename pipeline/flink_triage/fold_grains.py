@@ -6,31 +6,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-# Kinds of lifecycle events that the finest grain keeps, because the diagnosis reads or counts them
-# individually. Completed checkpoints are an exception (see `logs.routine`).
-KEPT_KINDS = frozenset(
+# Kinds that a process logs at every startup, usually with the same values.
+LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
+# Kinds that report a new state of a job or of the cluster.
+STATE_CHANGES = frozenset(
     {
-        "config",
-        "version",
-        "java-version",
-        "jvm-option",
-        "classpath",
-        "task-running",
-        "execution-graph",
         "job-state",
         "job-submitted",
         "job-terminal",
         "rescheduled",
         "restart",
         "restored",
-        "checkpoint-completed",
         "application-state",
         "cluster-shutdown",
         "entrypoint-fatal",
     }
 )
-# Kinds that a process logs at every startup, usually with the same values.
-LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
+# Kinds of lifecycle events that the finest grain keeps, because the diagnosis reads or counts them
+# individually. Completed checkpoints are an exception (see `logs.routine`).
+KEPT_KINDS = (
+    LOGGED_AT_STARTUP | STATE_CHANGES | {"task-running", "execution-graph", "checkpoint-completed"}
+)
 
 
 # The maximum number of events to keep of a kind without a match, lifecycle event, or stack trace.

@@ -14,24 +14,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
+from flink_triage.fold_grains import STATE_CHANGES
 from flink_triage.model import Event
 
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-_STATE_CHANGES = frozenset(
-    {
-        "job-state",
-        "job-submitted",
-        "job-terminal",
-        "rescheduled",
-        "restart",
-        "restored",
-        "application-state",
-        "cluster-shutdown",
-        "entrypoint-fatal",
-    }
-)
 # The message of CheckpointCoordinator in Flink 1.9 to 2.3. No further text may follow: the message
 # must end the line or the message field of a JSON record.
 _LINE = re.compile(
@@ -99,7 +87,7 @@ def role_of(event: Event) -> Role:
     lifecycle = event.lifecycle
     if lifecycle is None:
         return None
-    if lifecycle.kind in _STATE_CHANGES:
+    if lifecycle.kind in STATE_CHANGES:
         return Separator(lifecycle.job_id)
     if lifecycle.kind != COMPLETED:
         return None

@@ -155,8 +155,7 @@ def failing_origin(trace: StackTrace) -> Origin | None:
     frames = next((t.frames for t in reversed(trace.throwables) if t.frames), ())
     origins = [f.origin for f in frames if f.origin not in ("jdk", "library", "native")]
     caller = next((origin for origin in origins if origin != "connector"), None)
-    if not origins or (origins[0] == "connector" and caller != "user"):
+    if caller != "user":
         return origins[0] if origins else None
     classes = {frame.class_name for frame in frames}
-    is_shortened = len(classes) > 1 and not any("." in name for name in classes)
-    return None if caller == "user" and is_shortened else caller
+    return "user" if len(classes) == 1 or any("." in name for name in classes) else None

@@ -53,19 +53,19 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
         return {}
     stopped = pack.with_meaning("taskmanager-stopped")
     closings = _unasked_closings(moments)
+    noticed = {
+        index: closing.index
+        for index, moment in enumerate(moments)
+        if not moment.is_stop and (closing := _noticed(moment, closings)) is not None
+    }
     changed = {
         index: moments[index].reinterpreted(inferred_matches(moments[index].observation, exited))
-        for index in _unasked_shutdowns(moments)
+        for index in (*_unasked_shutdowns(moments), *noticed.values())
     }
-    for index, moment in enumerate(moments):
-        closing = None if moment.is_stop else _noticed(moment, closings)
-        if closing is None:
-            continue
-        closed = moments[closing.index]
-        changed[closing.index] = closed.reinterpreted(inferred_matches(closed.observation, exited))
-        if any(match.signature in stopped for match in moment.observation.matches):
-            matches = _replaced(moment.observation.matches, stopped, exited)
-            changed[index] = moment.reinterpreted(matches)
+    for index in noticed:
+        before = moments[index].observation.matches
+        if any(match.signature in stopped for match in before):
+            changed[index] = moments[index].reinterpreted(_replaced(before, stopped, exited))
     ends = {process_of(moments[index].observation): changed[index].at for index in sorted(changed)}
     for index, moment in enumerate(moments):
         observation = moment.observation
@@ -129,7 +129,7 @@ def _unasked_closings(moments: Sequence[Moment]) -> list[_Closing]:
             asked[process] = at
         elif kind == CLOSING and process not in closed:
             closed[process] = at
-            if process not in asked or at - asked[process] > EXIT_REASON:
+            if not _is_explained(asked.get(process), at):
                 closings.append(_Closing(index, at, names.get(process)))
     return closings
 
@@ -155,10 +155,15 @@ def _unasked_shutdowns(moments: Sequence[Moment]) -> list[int]:
         elif lifecycle.kind in ("job-state", "job-terminal"):
             running.get(process, set()).discard(lifecycle.job_id)
         elif lifecycle.kind == "cluster-shutdown" and running.get(process):
-            is_asked = process in asked and at - asked[process] <= EXIT_REASON
-            if _CLOSED_EXTERNALLY in observation.event.message and not is_asked:
+            is_closed = _CLOSED_EXTERNALLY in observation.event.message
+            if is_closed and not _is_explained(asked.get(process), at):
                 shutdowns.append(index)
     return shutdowns
+
+
+def _is_explained(asked: datetime | None, at: datetime) -> bool:
+    """Whether a signal or an error of Flink at ``asked`` is the reason of an end at ``at``."""
+    return asked is not None and at - asked <= EXIT_REASON
 
 
 def _is_fatal(observation: Observation) -> bool:

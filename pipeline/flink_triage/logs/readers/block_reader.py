@@ -145,12 +145,11 @@ class _Blocks:
 
     def _trim_routine(self) -> None:
         """Drop each completed checkpoint between two others of the same job and minute."""
+        lasts: list[tuple[int, Separator]] = []
         if self._repeats is not None:
             self._tally.inner_offsets |= self._repeats.inner_offsets
-        separators = self._tally.separators
-        if self._repeats is not None:
-            separators += [(offset, Separator(None)) for offset, _, _ in self._repeats.lasts()]
-        self._routine = drop_unbuilt(self._routine, separators)
+            lasts = [(offset, Separator(None)) for offset, _, _ in self._repeats.lasts()]
+        self._routine = drop_unbuilt(self._routine, [*self._tally.separators, *lasts])
 
     def _take(self, data: bytes) -> bytes:
         """Read the events of the range except the last; return the rest of ``data``."""
@@ -286,7 +285,7 @@ class _Blocks:
         self._tally.newline_count += int(view.lines[-1])
         self._tally.counted_bytes += int(view.bounds[-1])
         found = Candidates(view, is_candidate, is_judged)
-        found.leave_out(self._is_routine)
+        found.leave_out(self._take_routine)
         if self._repeats is not None:
             found.find_repeats(self._build, self._finder, self._repeats)
         for index, start, line, data, judged, key in found.singles():
@@ -369,7 +368,7 @@ class _Blocks:
                 continue
             start, end = events.bounds[index : index + 2]
             line, event = events.lines[index], data[start:end]
-            if is_judged or not self._is_routine(start, line, event):
+            if is_judged or not self._take_routine(start, line, event):
                 level = self._read_event(start, line, event, is_judged, None)
                 if level is not _UNCHANGED:
                     levels[index] = level
@@ -377,8 +376,8 @@ class _Blocks:
         self._line += events.lines[-1]
         return events.bounds[-1]
 
-    def _is_routine(self, start: int, line: int, data: bytes) -> bool:
-        """Whether the event reports a completed checkpoint; if so, store it for later."""
+    def _take_routine(self, start: int, line: int, data: bytes) -> bool:
+        """Store an event that reports a completed checkpoint for later; false for other events."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:

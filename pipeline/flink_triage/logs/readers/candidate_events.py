@@ -46,14 +46,15 @@ class Candidates:
         self._is_single = np.ones(len(self.indexes), dtype=np.bool_)
         self._keys: Sequence[bytes | None] | None = None
 
-    def leave_out(self, is_routine: Callable[[int, int, bytes], bool]) -> None:
-        """Leave out the routine events; ``is_routine`` is called with start, line, and bytes.
+    def leave_out(self, take_routine: Callable[[int, int, bytes], bool]) -> None:
+        """Leave out the events that ``take_routine`` takes, by their start, line, and bytes.
 
         Events that may be notable without a literal are not routine.
         """
-        for index in (~self._is_judged).nonzero()[0].tolist():
-            start, line = int(self.starts[index]), int(self.lines[index])
-            if is_routine(start, line, self.pieces[index]):
+        indexes = (~self._is_judged).nonzero()[0]
+        starts, lines = self.starts[indexes].tolist(), self.lines[indexes].tolist()
+        for index, start, line in zip(indexes.tolist(), starts, lines, strict=True):
+            if take_routine(start, line, self.pieces[index]):
                 self._is_single[index] = False
 
     def find_repeats(self, build: ShapedEvents, finder: LiteralFinder, repeats: Repeats) -> None:

@@ -34,7 +34,8 @@ _QUOTED = re.compile(
     rb"|(?<![A-Za-z0-9])'[^'\n]{0,1024}'(?![A-Za-z0-9])"
 )
 # A stack frame, and a throwable with its message. The message must be on one line, and short enough
-# that `traces.fingerprint` does not truncate it before masking.
+# that `traces.fingerprint` does not truncate it before masking. A throwable with its message has
+# fewer than `regex_steps.SHORT_CHARS` characters.
 _FRAME = re.compile(rb"\t(?:at [\w$.<>/@-]{1,1024}\([^()]{0,256}\).{0,512}|\.\.\. \d{1,9} more)")
 _HEADLINE = re.compile(
     rb"(?:Caused by: )?(?:org\.apache\.flink\.util\.SerializedThrowable: (?=(?:[\w$]+\.){2}))?"
@@ -43,6 +44,8 @@ _HEADLINE = re.compile(
 # The class of a throwable, and the classes at the start of its message.
 _CLASSES = re.compile(rb"(?:[A-Za-z_$][\w$.]{0,255}:(?: |$)){1,5}")
 _MAX_EVENT_BYTES = 16 * 1024
+# The bits that contain the number of a literal.
+_NUMBER = (1 << 32) - 1
 # Headlines for which the parser changes the class or the message.
 _REWRITTEN = re.compile(rb"SerializedThrowable|: \(message:|^([\w$.]+: )\1")
 # A subtask, an ID, a character to clean, or a word of a stack trace.
@@ -158,7 +161,7 @@ class QuotedText:
         """
         literals = self._literals_in((header_line, *throwables))
         names = frozenset(name for text in throwables for name in _simple_names(text))
-        found = frozenset([literal & 0xFFFF for literal in literals])
+        found = frozenset([literal & _NUMBER for literal in literals])
         searches = self._searches_for(found, names & self._known_names)
         try:
             texts = [text.decode().rstrip() for text in throwables]
@@ -167,10 +170,10 @@ class QuotedText:
             matches = [search(text) is not None for text in texts for search in searches]
         except (UnicodeDecodeError, TimeoutError):
             return None
-        return array("L", literals).tobytes() + bytes(matches)
+        return array("Q", literals).tobytes() + bytes(matches)
 
     def _literals_in(self, lines: Sequence[bytes]) -> list[int]:
-        """For each literal that occurs, the index of its line times 65,536, plus its number."""
+        """For each literal that occurs, its number, and the index of its line in the upper bits."""
         if self._database is None:
             self._database = database_of([literal.encode() for literal in self._literals])
         database, scratch = self._database
@@ -178,7 +181,7 @@ class QuotedText:
         ends = list(accumulate(len(line) + 1 for line in lines))
 
         def note(number: int, _start: int, end: int, *_: object) -> None:
-            found.append(bisect_left(ends, end) << 16 | number)
+            found.append(bisect_left(ends, end) << 32 | number)
 
         database.scan(b"\n".join(lines), match_event_handler=note, scratch=scratch)
         return sorted(found)

@@ -8,6 +8,7 @@ import flinktriage.enricher.Rules.Signature;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -207,21 +208,18 @@ public final class RuleMatcher {
     private String failingOrigin(Failure failure) {
         int depth = framedDepth(failure);
         List<Frame> frames = depth < 0 ? List.of() : failure.pieces.get(depth).link.frames;
-        String first = NONE;
+        List<String> found = new ArrayList<>();
         for (Frame frame : frames) {
             String origin = origins.of(frame.className, frame.file);
-            if (origin.equals("jdk") || origin.equals("library")) {
-                continue;
+            if (!origin.equals("jdk") && !origin.equals("library")) {
+                found.add(origin);
             }
-            if (!origin.equals("connector")) {
-                if (origin.equals("user")) {
-                    return areShortened(frames) ? NONE : origin;
-                }
-                return first.equals(NONE) ? origin : first;
-            }
-            first = origin;
         }
-        return first;
+        Optional<String> caller = found.stream().filter(o -> !o.equals("connector")).findFirst();
+        if (caller.isEmpty() || !caller.get().equals("user")) {
+            return found.isEmpty() ? NONE : found.get(0);
+        }
+        return areShortened(frames) ? NONE : "user";
     }
 
     /** Whether the frames belong to several classes without packages, which may be Flink's. */
